@@ -1,0 +1,148 @@
+"""The Rust core: scheduler, link, text and frames. Everything here releases the GIL while it works."""
+
+from collections.abc import Sequence
+from typing import Any, Final, final
+
+from typing_extensions import Buffer, disjoint_base
+
+__version__: Final[str]
+
+# --- text -----------------------------------------------------------------------------------------
+
+@final
+@disjoint_base
+class Tokenizer:
+    """A tokenizer made from the bytes of a `tokenizer.json`. Raises ValueError where they are not one."""
+
+    def __new__(cls, tokenizer_json: bytes) -> Tokenizer: ...
+    def encode(self, text: str, add_special_tokens: bool = ...) -> list[int]:
+        """Token ids of `text`; special tokens written out in it are recognised."""
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = ...) -> str:
+        """Text of `ids`. Raises ValueError for an id outside the vocabulary."""
+
+    def token_bytes(self, id: int) -> bytes:
+        """The bytes one token stands for. Raises ValueError for an id outside the vocabulary."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids the tokenizer knows, added tokens included."""
+
+def render_chat(template: str, request: bytes, special_tokens: bytes) -> str:
+    """Prompt text of a chat request.
+
+    `request` is JSON with `messages` and, optionally, `tools`, `documents`, `add_generation_prompt`,
+    `continue_final_message`, `chat_template_kwargs`; `special_tokens` is JSON such as `{"bos_token": "<s>"}`.
+    Raises ValueError with the template's line where the template refuses.
+    """
+
+def error_body(message: str, type: str, param: str | None, code: str | None) -> bytes:
+    """OpenAI's error object as JSON, the one shape that every error of the server has."""
+
+# --- engine process -------------------------------------------------------------------------------
+
+PARAM_COLUMNS: Final[tuple[str, ...]]
+"""Columns of a slot's parameters, in order; columns named `*_f32` are float bits in an int32."""
+
+HEADER: Final[tuple[str, ...]]
+"""Names of the arena's header words, in order."""
+
+def arena_layout(max_rows: int, max_tokens: int, max_blocks: int) -> list[tuple[str, int, tuple[int, ...]]]:
+    """Sections of a step arena: (name, offset in int32 words, shape). The last entry is ("end", words, ())."""
+
+@final
+@disjoint_base
+class Engine:
+    """The engine side: admission, slots, schedule, decide."""
+
+    def __new__(cls, fd: int, config: bytes, tokenizer_json: bytes) -> Engine:
+        """`fd` is this process's end of the link (owned from now on); `config` is JSON (see engine/config.py)."""
+
+    def hello(self, meta: bytes) -> None:
+        """Tells the API process that the model is ready; `meta` is JSON."""
+
+    def starting_failed(self, message: str) -> None:
+        """Tells the API process why the model cannot be served."""
+
+    def bind(self, first: Buffer, second: Buffer) -> None:
+        """Lends two int32 arenas (writable, contiguous) that `schedule` fills alternately."""
+
+    def schedule(self, now_us: int) -> int:
+        """Fills the next arena. Returns the plan's id (its arena is `id % 2`), or -1 when nothing can run."""
+
+    def wait(self, timeout_ms: int) -> bool:
+        """Sleeps until a message arrives or the time is over. False when the API process is gone."""
+
+    def decide(self, plan_id: int, tokens: Buffer) -> None:
+        """Applies one int32 token a row (-1: the row's logits were not finite); one message goes out."""
+
+    def fail(self, message: str) -> None:
+        """The running steps raised: their rows end with an error, KV and prefix cache are dropped."""
+
+    def prompt_of(self, plan_id: int, row: int) -> tuple[int, int, list[int], int]:
+        """(request, choice, prompt ids, tokens made so far) of a row: for the simulated and scripted runners."""
+
+# --- API process ----------------------------------------------------------------------------------
+
+@final
+@disjoint_base
+class Front:
+    """The API side: requests in, frames out."""
+
+    def __new__(cls, fd: int, config: bytes) -> Front:
+        """`fd` is this process's end of the link (owned from now on); `config` is JSON (see api/state.py)."""
+
+    def wait_ready(self, timeout_ms: int) -> bytes | None:
+        """The engine's hello as JSON; None when the time is over. Raises RuntimeError when the engine refused or died."""
+
+    @property
+    def wake_fd(self) -> int:
+        """Readable when `take_ready` has something; reading it is `take_ready`'s business."""
+
+    def submit(self, handle: int, protocol: str, body: bytes, params: Any, chunked: bool) -> None:
+        """Starts a request. `protocol` is "chat" or "completions"; `body` the request's raw JSON bytes, from which
+        messages, tools and prompts are read; `params` an object with the attributes of
+        contract.params.GenerationParams. `handle` is the caller's, unique among live requests. With `chunked`
+        a stream's bytes carry HTTP/1.1 chunk framing (not the last, empty chunk). All failures arrive by `take_ready`.
+        """
+
+    def start(self, handle: int) -> None:
+        """The headers have gone out before the first token: later errors are frames."""
+
+    def abort(self, handle: int) -> None:
+        """The client left: everything of the request is freed. No further item for this handle is returned."""
+
+    def hold(self, handle: int, on: bool) -> None:
+        """The connection is (no longer) writable: bytes wait in the request's outbox meanwhile."""
+
+    def take_ready(self) -> list[tuple[int, bool, int, bytes]]:
+        """(handle, ended, status, bytes) for every request with something to write. status is 200 or an error's
+        status on the first item of a handle, 0 on later ones. An error before the headers is one ended item whose bytes are the
+        JSON error; a non-streamed answer is one ended item.
+        """
+
+    def tokenize(self, protocol: str, body: bytes, add_special_tokens: bool | None) -> list[int]:
+        """Token ids of a body's `messages` ("chat") or `prompt` ("completions"). Raises RequestError. Run it off the loop."""
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """Text of ids. Raises RequestError for an id outside the vocabulary."""
+
+    def token_strings(self, ids: Sequence[int]) -> list[str]:
+        """Each token's own spelling in the vocabulary."""
+
+    def stats(self) -> bytes:
+        """Gauges, counters and histograms as JSON (see api/ops/metrics.py)."""
+
+    def health(self) -> tuple[bool, str]:
+        """(alive and making progress, reason). False once the engine died or no step finished within the watchdog."""
+
+    def close(self) -> None:
+        """Ends every live request with an error and the link with it."""
+
+class RequestError(Exception):
+    """A request that cannot be served: `args` is (status, message, type, param, code)."""
+
+# --- tools ----------------------------------------------------------------------------------------
+
+def bench(options: bytes) -> bytes:
+    """Runs the load generator (options and result as JSON; see rust/overt-bench)."""

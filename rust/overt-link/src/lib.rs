@@ -1,0 +1,12 @@
+//! The messages between engine and API processes, and the socket that carries them.
+//!
+//! One message each way a step. The engine's reader never writes and the API's reader may, so
+//! blocking writes cannot wait for each other.
+
+mod message;
+mod transport;
+
+pub use message::{
+    Batch, Failure, Finish, Gauges, Params, Refused, Row, Started, Submit, ToEngine, ToFront,
+};
+pub use transport::{LinkError, Receiver, Received, Sender, pair};
