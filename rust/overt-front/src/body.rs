@@ -1,0 +1,322 @@
+//! The text parts of a request's body: messages, tools, prompts. Read from the client's own bytes.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::error::RequestError;
+
+/// The part of a chat body that the template sees.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ChatBody {
+    pub(crate) messages: Value,
+    #[serde(default)]
+    pub(crate) tools: Option<Value>,
+    #[serde(default)]
+    pub(crate) tool_choice: Option<Value>,
+    #[serde(default)]
+    pub(crate) documents: Option<Value>,
+    #[serde(default)]
+    pub(crate) chat_template_kwargs: Option<Map<String, Value>>,
+}
+
+/// One prompt of a completions body.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Prompt {
+    Text(String),
+    Ids(Vec<u32>),
+}
+
+#[derive(Debug, Deserialize)]
+struct CompletionBody {
+    prompt: Value,
+}
+
+/// Reads a chat body and checks what the template relies on.
+pub(crate) fn chat(body: &[u8]) -> Result<ChatBody, RequestError> {
+    let mut body: ChatBody = parse(body)?;
+    if body.tool_choice.as_ref().and_then(Value::as_str) == Some("none") {
+        body.tools = None;
+    }
+    if body.tools.as_ref().is_some_and(|tools| tools.is_null() || tools.as_array().is_some_and(Vec::is_empty)) {
+        body.tools = None;
+    }
+    if let Some(tools) = &body.tools {
+        check_tools(tools)?;
+    }
+    let Value::Array(messages) = &mut body.messages else {
+        return Err(RequestError::invalid("messages", "`messages` must be a list of objects."));
+    };
+    if messages.is_empty() {
+        return Err(RequestError::invalid("messages", "`messages` must hold at least one message."));
+    }
+    for (index, message) in messages.iter_mut().enumerate() {
+        check_message(index, message)?;
+    }
+    Ok(body)
+}
+
+fn check_tools(tools: &Value) -> Result<(), RequestError> {
+    let wrong = |path: String, message: &str| Err(RequestError::invalid(path, message));
+    let Some(tools) = tools.as_array() else {
+        return wrong("tools".into(), "`tools` must be a list of objects.");
+    };
+    for (index, tool) in tools.iter().enumerate() {
+        let path = format!("tools[{index}]");
+        if tool.get("type").is_some_and(|kind| kind != "function") {
+            return wrong(format!("{path}.type"), "Only tools of type \"function\" are supported.");
+        }
+        let name = tool.get("function").and_then(|function| function.get("name"));
+        if !name.is_some_and(|name| name.as_str().is_some_and(|name| !name.is_empty())) {
+            return wrong(
+                format!("{path}.function.name"),
+                "Every tool needs a `function` with a `name` that is a non-empty string.",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn check_message(index: usize, message: &mut Value) -> Result<(), RequestError> {
+    let path = format!("messages[{index}]");
+    let Value::Object(message) = message else {
+        return Err(RequestError::invalid(path, "A message must be an object with a `role`."));
+    };
+    match message.get("role") {
+        Some(Value::String(role)) if !role.is_empty() => {}
+        _ => {
+            return Err(RequestError::invalid(
+                format!("{path}.role"),
+                "Every message needs a `role`: a string such as \"system\", \"user\", \"assistant\" or \"tool\".",
+            ));
+        }
+    }
+    if let Some(content) = message.get_mut("content") {
+        join_parts(&format!("{path}.content"), content)?;
+    }
+    if let Some(calls) = message.get_mut("tool_calls") {
+        parse_arguments(&format!("{path}.tool_calls"), calls)?;
+    }
+    Ok(())
+}
+
+/// Text parts become one string, as templates of text models expect it.
+fn join_parts(path: &str, content: &mut Value) -> Result<(), RequestError> {
+    let parts = match content {
+        Value::Null | Value::String(_) => return Ok(()),
+        Value::Array(parts) => parts,
+        _ => {
+            return Err(RequestError::invalid(
+                path,
+                "`content` must be a string, null or a list of parts.",
+            ));
+        }
+    };
+    let mut joined = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        let kind = part.get("type").and_then(Value::as_str);
+        let text = part.get("text").and_then(Value::as_str);
+        match (kind, text) {
+            (Some("text"), Some(text)) => {
+                if index > 0 {
+                    joined.push('\n');
+                }
+                joined.push_str(text);
+            }
+            (Some("text") | None, _) => {
+                return Err(RequestError::invalid(
+                    format!("{path}[{index}]"),
+                    "A content part must be an object like {\"type\": \"text\", \"text\": \"…\"}.",
+                ));
+            }
+            (Some(kind), _) => {
+                return Err(RequestError::invalid(
+                    format!("{path}[{index}].type"),
+                    format!("Content parts of type \"{}\" are not supported by this model; use \"text\".", shorten(kind)),
+                ));
+            }
+        }
+    }
+    *content = Value::String(joined);
+    Ok(())
+}
+
+/// Arguments arrive as JSON text; templates walk them as a mapping.
+fn parse_arguments(path: &str, calls: &mut Value) -> Result<(), RequestError> {
+    let calls = match calls {
+        Value::Null => return Ok(()),
+        Value::Array(calls) => calls,
+        _ => return Err(RequestError::invalid(path, "`tool_calls` must be a list of objects.")),
+    };
+    for (index, call) in calls.iter_mut().enumerate() {
+        let Some(function) = call.get_mut("function").and_then(Value::as_object_mut) else {
+            return Err(RequestError::invalid(
+                format!("{path}[{index}].function"),
+                "A tool call needs a `function` with `name` and `arguments`.",
+            ));
+        };
+        let Some(Value::String(text)) = function.get("arguments") else { continue };
+        let arguments = if text.trim().is_empty() {
+            Value::Object(Map::new())
+        } else {
+            match serde_json::from_str(text) {
+                Ok(arguments @ Value::Object(_)) => arguments,
+                _ => {
+                    return Err(RequestError::invalid(
+                        format!("{path}[{index}].function.arguments"),
+                        "`arguments` must be the text of a JSON object.",
+                    ));
+                }
+            }
+        };
+        function.insert("arguments".into(), arguments);
+    }
+    Ok(())
+}
+
+/// Reads the prompts of a completions body; ids are checked against the vocabulary.
+pub(crate) fn prompts(body: &[u8], vocab_size: u32) -> Result<Vec<Prompt>, RequestError> {
+    let CompletionBody { prompt } = parse(body)?;
+    match prompt {
+        Value::String(text) => Ok(vec![Prompt::Text(text)]),
+        Value::Array(items) if items.is_empty() => {
+            Err(RequestError::invalid("prompt", "`prompt` must not be an empty list."))
+        }
+        Value::Array(items) if items.iter().all(Value::is_number) => {
+            Ok(vec![Prompt::Ids(ids("prompt", &items, vocab_size)?)])
+        }
+        Value::Array(items) => items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| match item {
+                Value::String(text) => Ok(Prompt::Text(text)),
+                Value::Array(items) => {
+                    Ok(Prompt::Ids(ids(&format!("prompt[{index}]"), &items, vocab_size)?))
+                }
+                _ => Err(RequestError::invalid(
+                    format!("prompt[{index}]"),
+                    "A prompt in a list must be a string or a list of token ids, and all of one kind.",
+                )),
+            })
+            .collect(),
+        _ => Err(RequestError::invalid(
+            "prompt",
+            "`prompt` must be a string, a list of strings, a list of token ids or a list of such lists.",
+        )),
+    }
+}
+
+fn ids(path: &str, items: &[Value], vocab_size: u32) -> Result<Vec<u32>, RequestError> {
+    if items.is_empty() {
+        return Err(RequestError::invalid(path, format!("`{path}` must hold at least one token id.")));
+    }
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| {
+            let id = item.as_u64().filter(|id| *id < u64::from(vocab_size));
+            id.and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
+                RequestError::invalid(
+                    format!("{path}[{index}]"),
+                    format!(
+                        "{} is no token id of this model: ids are integers from 0 to {}.",
+                        shorten(&item.to_string()),
+                        vocab_size.saturating_sub(1)
+                    ),
+                )
+            })
+        })
+        .collect()
+}
+
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RequestError> {
+    serde_json::from_slice(body).map_err(|error| {
+        RequestError::bad(format!(
+            "The body is not the JSON this route reads (line {}, column {}).",
+            error.line(),
+            error.column()
+        ))
+    })
+}
+
+fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn param(result: Result<impl std::fmt::Debug, RequestError>) -> String {
+        result.unwrap_err().body.param.unwrap_or_default()
+    }
+
+    #[test]
+    fn faults_are_named_by_their_path() {
+        let cases = [
+            (r#"{"messages": 3}"#, "messages"),
+            (r#"{"messages": []}"#, "messages"),
+            (r#"{"messages": ["x"]}"#, "messages[0]"),
+            (r#"{"messages": [{"content": "x"}]}"#, "messages[0].role"),
+            (r#"{"messages": [{"role": "user", "content": 1}]}"#, "messages[0].content"),
+            (
+                r#"{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}"#,
+                "messages[0].content[0].type",
+            ),
+            (r#"{"messages": [{"role": "user", "content": ["x"]}]}"#, "messages[0].content[0]"),
+            (
+                r#"{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "["}}]}]}"#,
+                "messages[0].tool_calls[0].function.arguments",
+            ),
+            (r#"{"messages": [{"role": "user"}], "tools": [{"type": "function"}]}"#, "tools[0].function.name"),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(param(chat(body.as_bytes())), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn text_parts_join_and_arguments_become_a_mapping() {
+        let body = chat(
+            br#"{"messages": [
+                {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+                {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "f", "arguments": "{\"x\": 1}"}}]}
+            ], "tools": [], "tool_choice": "none"}"#,
+        )
+        .unwrap();
+        assert_eq!(body.messages[0]["content"], "a\nb");
+        assert_eq!(body.messages[1]["tool_calls"][0]["function"]["arguments"]["x"], 1);
+        assert_eq!(body.tools, None);
+    }
+
+    #[test]
+    fn prompts_of_every_kind() {
+        let read = |body: &str| prompts(body.as_bytes(), 10);
+        assert_eq!(read(r#"{"prompt": "a"}"#).unwrap(), [Prompt::Text("a".into())]);
+        assert_eq!(
+            read(r#"{"prompt": ["a", "b"]}"#).unwrap(),
+            [Prompt::Text("a".into()), Prompt::Text("b".into())]
+        );
+        assert_eq!(read(r#"{"prompt": [1, 2]}"#).unwrap(), [Prompt::Ids(vec![1, 2])]);
+        assert_eq!(
+            read(r#"{"prompt": [[1], [2, 9]]}"#).unwrap(),
+            [Prompt::Ids(vec![1]), Prompt::Ids(vec![2, 9])]
+        );
+        assert_eq!(param(read(r#"{"prompt": [1, 10]}"#)), "prompt[1]");
+        assert_eq!(param(read(r#"{"prompt": [[1], [-1]]}"#)), "prompt[1][0]");
+        assert_eq!(param(read(r#"{"prompt": [1.5]}"#)), "prompt[0]");
+        assert_eq!(param(read(r#"{"prompt": ["a", 1]}"#)), "prompt[1]");
+        assert_eq!(param(read(r#"{"prompt": []}"#)), "prompt");
+        assert_eq!(param(read(r#"{"prompt": {}}"#)), "prompt");
+    }
+
+    #[test]
+    fn lone_surrogates_and_broken_json_are_bad_requests() {
+        for body in [&br#"{"prompt": "\ud800"}"#[..], b"{", b"\xff", b"[]"] {
+            assert_eq!(prompts(body, 10).unwrap_err().status, 400);
+        }
+    }
+}

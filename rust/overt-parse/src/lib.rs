@@ -1,0 +1,24 @@
+//! Streaming parsers: reasoning, text and tool calls as ordered events.
+
+mod events;
+
+pub use events::{Event, Events};
+
+/// A piece of a choice's output: decoded text, or one special token's spelling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// Valid UTF-8; characters are never cut.
+    pub text: &'a str,
+    /// True when this is exactly one special token: a marker, or else shown only if the request asked for it.
+    pub special: bool,
+}
+
+/// One object a choice. The events do not depend on where the pieces were cut.
+pub trait Parser: Send {
+    /// Reads a piece; each byte is looked at once.
+    fn push(&mut self, piece: Piece<'_>, out: &mut Events);
+    /// The output has ended: says what was held back. Prose is never lost; a call cut short is ended as it stands.
+    fn finish(&mut self, out: &mut Events);
+    /// How many tool calls have begun.
+    fn tool_calls(&self) -> u32;
+}

@@ -1,0 +1,108 @@
+//! Tokenizer, template and error shape.
+
+use overt_template::{RenderInput, Template};
+use overt_wire::ErrorBody;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+#[pyclass(frozen, module = "overt._core")]
+struct Tokenizer(overt_text::Tokenizer);
+
+impl Tokenizer {
+    fn check(&self, id: u32) -> PyResult<()> {
+        let size = self.0.vocab_size();
+        if (id as usize) < size {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("token id {id} is outside the vocabulary of {size}")))
+    }
+}
+
+#[pymethods]
+impl Tokenizer {
+    #[new]
+    fn new(py: Python<'_>, tokenizer_json: &[u8]) -> PyResult<Self> {
+        py.detach(|| overt_text::Tokenizer::from_bytes(tokenizer_json)).map(Self).map_err(value_error)
+    }
+
+    #[pyo3(signature = (text, add_special_tokens = true))]
+    fn encode(&self, py: Python<'_>, text: &str, add_special_tokens: bool) -> PyResult<Vec<u32>> {
+        py.detach(|| self.0.encode(text, add_special_tokens)).map_err(value_error)
+    }
+
+    #[pyo3(signature = (ids, skip_special_tokens = true))]
+    fn decode(&self, py: Python<'_>, ids: Vec<u32>, skip_special_tokens: bool) -> PyResult<String> {
+        ids.iter().try_for_each(|id| self.check(*id))?;
+        py.detach(|| self.0.decode(&ids, skip_special_tokens)).map_err(value_error)
+    }
+
+    fn token_bytes<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyBytes>> {
+        self.check(id)?;
+        Ok(PyBytes::new(py, self.0.table().bytes(id)))
+    }
+
+    #[getter]
+    fn vocab_size(&self) -> usize {
+        self.0.vocab_size()
+    }
+}
+
+#[derive(Deserialize)]
+struct ChatRequest {
+    messages: Value,
+    #[serde(default)]
+    tools: Option<Value>,
+    #[serde(default)]
+    documents: Option<Value>,
+    #[serde(default)]
+    add_generation_prompt: bool,
+    #[serde(default)]
+    continue_final_message: bool,
+    #[serde(default)]
+    chat_template_kwargs: Map<String, Value>,
+}
+
+#[pyfunction]
+fn render_chat(py: Python<'_>, template: &str, request: &[u8], special_tokens: &[u8]) -> PyResult<String> {
+    py.detach(|| {
+        let request: ChatRequest = serde_json::from_slice(request).map_err(|e| e.to_string())?;
+        let special_tokens = serde_json::from_slice(special_tokens).map_err(|e| e.to_string())?;
+        let input = RenderInput {
+            messages: request.messages,
+            tools: request.tools,
+            documents: request.documents,
+            add_generation_prompt: request.add_generation_prompt,
+            continue_final_message: request.continue_final_message,
+            kwargs: request.chat_template_kwargs,
+            special_tokens,
+        };
+        let template = Template::compile(template).map_err(|e| e.to_string())?;
+        template.render(&input).map_err(|e| e.to_string())
+    })
+    .map_err(PyValueError::new_err)
+}
+
+#[pyfunction]
+#[pyo3(signature = (message, r#type, param, code))]
+fn error_body<'py>(
+    py: Python<'py>,
+    message: String,
+    r#type: String,
+    param: Option<String>,
+    code: Option<String>,
+) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &overt_wire::error_body(&ErrorBody { message, kind: r#type, param, code }))
+}
+
+fn value_error(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Tokenizer>()?;
+    module.add_function(wrap_pyfunction!(render_chat, module)?)?;
+    module.add_function(wrap_pyfunction!(error_body, module)?)
+}

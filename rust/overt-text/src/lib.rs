@@ -1,0 +1,1 @@
+//! Tokenizer facade, token-to-bytes table, incremental detokeniser, stop matching.
