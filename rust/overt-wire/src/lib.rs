@@ -1,6 +1,20 @@
 //! Frames: SSE and JSON of each protocol, written straight to bytes.
 
+mod chat_json;
+mod chat_stream;
+mod chunk;
+mod completion_json;
+mod completion_stream;
+mod envelope;
+mod error;
+mod json;
+mod sse;
+
 use overt_parse::Events;
+
+pub use chunk::chunk;
+pub use error::error_body;
+pub use sse::KEEP_ALIVE;
 
 /// What every frame of a response repeats.
 #[derive(Debug, Clone)]
@@ -87,4 +101,29 @@ pub trait Writer: Send {
     fn end(&mut self, usage: &Usage, out: &mut Vec<u8>);
     /// An error after the headers: one error frame and `[DONE]`. Streams only; elsewhere the JSON error body.
     fn error(&mut self, error: &ErrorBody, out: &mut Vec<u8>);
+}
+
+/// The writer of one response with `choices` choices (their numbers are `0..choices`; of others nothing
+/// is written).
+///
+/// The caller says `begin`, then `events` any number of times, then `finish` once for each choice, in any
+/// order among the choices, and last `end`; or `error` at any point, after which nothing more.
+#[must_use]
+pub fn writer(
+    protocol: Protocol,
+    stream: bool,
+    head: Head,
+    options: Options,
+    choices: u32,
+) -> Box<dyn Writer> {
+    match (protocol, stream) {
+        (Protocol::Chat, true) => Box::new(chat_stream::ChatStream::new(&head, options, choices)),
+        (Protocol::Chat, false) => Box::new(chat_json::ChatJson::new(&head, choices)),
+        (Protocol::Completions, true) => {
+            Box::new(completion_stream::CompletionStream::new(&head, options, choices))
+        }
+        (Protocol::Completions, false) => {
+            Box::new(completion_json::CompletionJson::new(&head, choices))
+        }
+    }
 }

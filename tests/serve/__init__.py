@@ -1,0 +1,1 @@
+"""Tests of a running server, from outside."""
