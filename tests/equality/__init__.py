@@ -1,0 +1,1 @@
+"""Greedy text equals transformers' generate(), token for token, in every mode."""

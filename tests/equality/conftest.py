@@ -1,0 +1,59 @@
+"""Models with their oracles, made once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from equality.oracle import Expected, generate
+from models.tiny import make
+from overt import _core
+from overt.engine.runner import ATTENTION
+from overt.models import ModelFiles, load, resolve
+
+COUNT = 48
+QUESTIONS = (
+    "What is the capital of France?", "Name three rivers of Europe.", "Why is the sky blue?",
+    "Write a line about the sea.", "Count from one to ten.", "Who wrote Hamlet?", "What is 12 times 12?",
+    "Translate 'good morning' to Spanish.", "List four colours.", "What does a baker do?",
+    "Explain gravity to a child.", "Give a synonym of 'happy'.", "What is the tallest mountain?",
+    "Describe a cat in one sentence.", "How many days has a leap year?", "What is the opposite of cold?",
+    "Tell me about the moon.", "Which animal is the fastest?", "What is water made of?", "Recommend a hobby.",
+)
+
+
+@dataclass
+class Case:
+    """A model, its prompts and what is expected of it."""
+
+    name: str
+    model: torch.nn.Module
+    files: ModelFiles
+    prompts: list[list[int]]
+    expected: list[Expected]
+
+
+def _case(name: str, folder: Path | None) -> Case:
+    torch.manual_seed(0)
+    files = resolve("demo" if folder is None else str(folder))
+    tokenizer = _core.Tokenizer(files.tokenizer_json)
+    prompts = [
+        tokenizer.encode(f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n", False)
+        for question in QUESTIONS
+    ]
+    # Longer than a block and a prefill chunk, so that every mode has something to cut.
+    prompts = [prompt * (3 if index % 4 == 0 else 1) for index, prompt in enumerate(prompts)]
+    oracle = load(files, dtype="float32", device="cpu", attn_implementation="eager")
+    expected = generate(oracle, prompts, COUNT)
+    model = load(files, dtype="float32", device="cpu", attn_implementation=ATTENTION)
+    return Case(name, model, files, prompts, expected)
+
+
+@pytest.fixture(scope="module", params=["smollm2", "llama", "qwen3", "mistral", "gemma3"])
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
+    """SmolLM2 and tiny random models of four families."""
+    name: str = request.param
+    folder = None if name == "smollm2" else make(name, tmp_path_factory.mktemp(name))
+    yield _case(name, folder)

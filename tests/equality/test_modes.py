@@ -1,0 +1,49 @@
+"""Every way a sequence can be run gives the tokens of generate()."""
+
+from contextlib import closing
+
+from equality.conftest import COUNT, Case
+from equality.harness import Harness
+from equality.oracle import compare
+from overt.engine.config import BLOCK_SIZE
+
+
+def test_alone(case: Case) -> None:
+    with closing(Harness(case.model, case.files)) as server:
+        compare(f"{case.name} alone", case.expected, server.generate(case.prompts, COUNT, together=False))
+
+
+def test_16_together_with_staggered_arrival(case: Case) -> None:
+    with closing(Harness(case.model, case.files)) as server:
+        got = server.generate(case.prompts, COUNT, stagger_s=0.02)
+        compare(f"{case.name} together", case.expected, got)
+
+
+def test_overlapped_steps(case: Case) -> None:
+    with closing(Harness(case.model, case.files, overlap=True)) as server:
+        got = server.generate(case.prompts, COUNT, stagger_s=0.01)
+        compare(f"{case.name} overlapped", case.expected, got)
+
+
+def test_prefill_budget_of_32(case: Case) -> None:
+    with closing(Harness(case.model, case.files, max_num_batched_tokens=32)) as server:
+        compare(f"{case.name} budget 32", case.expected, server.generate(case.prompts, COUNT))
+        assert server.recorder.largest_step <= 32
+
+
+def test_a_pool_so_small_that_sequences_are_preempted(case: Case) -> None:
+    longest = max(len(prompt) for prompt in case.prompts) + COUNT
+    num_blocks = 3 * -(-longest // BLOCK_SIZE) + 2
+    with closing(Harness(case.model, case.files, num_blocks=num_blocks, prefix_cache=False)) as server:
+        compare(f"{case.name} preempted", case.expected, server.generate(case.prompts, COUNT))
+        preemptions = server.stats()["preemptions"]
+        print(f"{case.name}: {preemptions} preemptions")
+        assert preemptions > 0
+
+
+def test_a_warm_prefix_cache(case: Case) -> None:
+    with closing(Harness(case.model, case.files)) as server:
+        server.generate(case.prompts, 1)
+        before = server.stats()["prefix_hit_tokens"]
+        compare(f"{case.name} warm", case.expected, server.generate(case.prompts, COUNT))
+        assert server.stats()["prefix_hit_tokens"] - before >= BLOCK_SIZE * len(case.prompts)
