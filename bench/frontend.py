@@ -83,7 +83,7 @@ def load(port: int, pid: int, streams: int) -> dict[str, Any]:
         "pid": pid,
     }
     report: dict[str, Any] = json.loads(_core.bench(json.dumps(options).encode()))
-    if report["failed"] or report["texts_wrong"]:
+    if report["requests_failed"] or report["texts_wrong"]:
         raise RuntimeError(f"streams failed or said something else: {report}")
     return report
 

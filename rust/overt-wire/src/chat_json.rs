@@ -47,7 +47,13 @@ impl Writer for ChatJson {
         }
     }
 
-    fn finish(&mut self, choice: u32, finish: Finish, reason: Option<&StopReason>, _out: &mut Vec<u8>) {
+    fn finish(
+        &mut self,
+        choice: u32,
+        finish: Finish,
+        reason: Option<&StopReason>,
+        _out: &mut Vec<u8>,
+    ) {
         let Some(choice) = self.choices.get_mut(choice as usize) else { return };
         choice.finish.clear();
         envelope::finish(envelope::chat_finish(finish), reason, &mut choice.finish);

@@ -58,7 +58,13 @@ impl Writer for ChatStream {
         }
     }
 
-    fn finish(&mut self, choice: u32, finish: Finish, reason: Option<&StopReason>, out: &mut Vec<u8>) {
+    fn finish(
+        &mut self,
+        choice: u32,
+        finish: Finish,
+        reason: Option<&StopReason>,
+        out: &mut Vec<u8>,
+    ) {
         if !self.envelope.has(choice) {
             return;
         }

@@ -38,7 +38,13 @@ impl Writer for CompletionJson {
         }
     }
 
-    fn finish(&mut self, choice: u32, finish: Finish, reason: Option<&StopReason>, _out: &mut Vec<u8>) {
+    fn finish(
+        &mut self,
+        choice: u32,
+        finish: Finish,
+        reason: Option<&StopReason>,
+        _out: &mut Vec<u8>,
+    ) {
         let Some(choice) = self.choices.get_mut(choice as usize) else { return };
         choice.finish.clear();
         envelope::finish(envelope::completion_finish(finish), reason, &mut choice.finish);

@@ -112,7 +112,10 @@ mod tests {
     #[test]
     fn escapes_the_line_ends_of_unicode_and_not_their_neighbours() {
         assert_eq!(written("\u{85}\u{2028}\u{2029}"), r#""\u0085\u2028\u2029""#);
-        assert_eq!(written("\u{84}\u{86}\u{2027}\u{202a}’Â\u{2028}"), "\"\u{84}\u{86}\u{2027}\u{202a}’Â\\u2028\"");
+        assert_eq!(
+            written("\u{84}\u{86}\u{2027}\u{202a}’Â\u{2028}"),
+            "\"\u{84}\u{86}\u{2027}\u{202a}’Â\\u2028\""
+        );
     }
 
     #[test]

@@ -96,7 +96,13 @@ pub trait Writer: Send {
     /// What `choice` said.
     fn events(&mut self, choice: u32, events: &Events, out: &mut Vec<u8>);
     /// `choice` ended.
-    fn finish(&mut self, choice: u32, finish: Finish, reason: Option<&StopReason>, out: &mut Vec<u8>);
+    fn finish(
+        &mut self,
+        choice: u32,
+        finish: Finish,
+        reason: Option<&StopReason>,
+        out: &mut Vec<u8>,
+    );
     /// All choices ended: usage and `[DONE]`, or the whole JSON body.
     fn end(&mut self, usage: &Usage, out: &mut Vec<u8>);
     /// An error after the headers: one error frame and `[DONE]`. Streams only; elsewhere the JSON error body.
