@@ -3,8 +3,16 @@
 use overt_link::Params;
 
 /// Names of the columns in order; `*_f32` hold float bits.
-pub const COLUMNS: [&str; 8] =
-    ["temperature_f32", "top_p_f32", "top_k", "min_p_f32", "seed_lo", "seed_hi", "choice", "greedy"];
+pub const COLUMNS: [&str; 8] = [
+    "temperature_f32",
+    "top_p_f32",
+    "top_k",
+    "min_p_f32",
+    "seed_lo",
+    "seed_hi",
+    "choice",
+    "greedy",
+];
 
 /// Header flag: every row of the step is greedy.
 pub const FLAG_ALL_GREEDY: i32 = 1;

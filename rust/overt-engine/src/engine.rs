@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use overt_link::{Batch, Failure, Gauges, LinkError, Refused, Row, Sender, Started, Submit, ToEngine, ToFront};
+use overt_link::{
+    Batch, Failure, Gauges, LinkError, Refused, Row, Sender, Started, Submit, ToEngine, ToFront,
+};
 use overt_sched::{Layout, NewSeq, Plan, Refusal, RowResult, Scheduler, SeqId, arena};
 use overt_text::TokenTable;
 use rustc_hash::FxHashMap;
@@ -99,7 +101,12 @@ pub struct Engine {
 impl Engine {
     /// An engine that answers over `link`.
     #[must_use]
-    pub fn new(config: &Config, table: Arc<TokenTable>, link: Sender<ToFront>, inbox: Inbox) -> Self {
+    pub fn new(
+        config: &Config,
+        table: Arc<TokenTable>,
+        link: Sender<ToFront>,
+        inbox: Inbox,
+    ) -> Self {
         // The health probe has a row and a block of its own.
         let rows = config.max_num_seqs + 1;
         let layout = arena::layout(
@@ -204,7 +211,8 @@ impl Engine {
         arena::write(&self.scheduler, id, &self.layout, &mut write_params, arena)
             .map_err(|_| EngineError::Arena { given, needed: self.layout.words() })?;
         let greedy = self.plan(id)?.rows.iter().all(|row| {
-            find(owners, requests, row.seq).is_none_or(|(request, _)| columns::is_greedy(&request.params))
+            find(owners, requests, row.seq)
+                .is_none_or(|(request, _)| columns::is_greedy(&request.params))
         });
         let flags = arena::header_index("flags").unwrap_or(0);
         arena[flags] = if greedy { FLAG_ALL_GREEDY } else { 0 };
@@ -220,7 +228,10 @@ impl Engine {
             return Err(EngineError::Plan { plan: id, problem: "is not the oldest that runs" });
         }
         if tokens.len() < self.plan(id)?.rows.len() {
-            return Err(EngineError::Plan { plan: id, problem: "has more rows than tokens were given" });
+            return Err(EngineError::Plan {
+                plan: id,
+                problem: "has more rows than tokens were given",
+            });
         }
         self.running.pop_front();
         let mut results = std::mem::take(&mut self.results);
@@ -455,7 +466,10 @@ fn find<'a>(
     Some((requests.get(request)?, *choice as usize))
 }
 
-#[expect(clippy::too_many_arguments, reason = "the plan borrows the scheduler while the rest of the engine changes")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the plan borrows the scheduler while the rest of the engine changes"
+)]
 fn decide_row(
     row: &overt_sched::Row,
     token: i32,

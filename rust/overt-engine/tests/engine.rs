@@ -16,7 +16,8 @@ const END: u32 = 256;
 
 /// One token a byte, and `<end>`.
 fn tokenizer() -> Tokenizer {
-    let printable = |byte: u32| (33..127).contains(&byte) || (161..173).contains(&byte) || byte >= 174;
+    let printable =
+        |byte: u32| (33..127).contains(&byte) || (161..173).contains(&byte) || byte >= 174;
     let mut other = 256;
     let mut vocab = Vec::new();
     for byte in 0..256u32 {
@@ -27,7 +28,8 @@ fn tokenizer() -> Tokenizer {
             other - 1
         };
         let letter = char::from_u32(letter).unwrap();
-        let letter = if matches!(letter, '"' | '\\') { format!("\\{letter}") } else { letter.to_string() };
+        let letter =
+            if matches!(letter, '"' | '\\') { format!("\\{letter}") } else { letter.to_string() };
         vocab.push(format!("\"{letter}\":{byte}"));
     }
     let json = format!(
@@ -195,9 +197,17 @@ fn a_request_runs_to_its_max_tokens() {
 fn what_ends_a_choice() {
     let table = [
         (Params { stop: vec!["zz".into(), "de".into()], ..params() }, "abcde", Finish::StopText(1)),
-        (Params { stop_token_ids: vec![u32::from(b'c')], ..params() }, "abc", Finish::StopToken(u32::from(b'c'))),
+        (
+            Params { stop_token_ids: vec![u32::from(b'c')], ..params() },
+            "abc",
+            Finish::StopToken(u32::from(b'c')),
+        ),
         (Params { max_tokens: 1, ..params() }, "a", Finish::Length),
-        (Params { max_tokens: 5, stop: vec!["e".into()], ..params() }, "abcde", Finish::StopText(0)),
+        (
+            Params { max_tokens: 5, stop: vec!["e".into()], ..params() },
+            "abcde",
+            Finish::StopText(0),
+        ),
     ];
     for (params, expected, finish) in table {
         let mut server = Server::new(&config());
@@ -250,7 +260,9 @@ fn choices_share_their_prompts_blocks_and_draw_streams_of_their_own() {
     assert_eq!(started.iter().map(|s| s.cached_tokens).collect::<Vec<_>>(), [0, 32, 32]);
     let texts = texts(&batches);
     assert_eq!(texts.len(), 3);
-    assert!(texts.values().all(|(tokens, finish)| tokens.len() == 8 && *finish == Some(Finish::Length)));
+    assert!(
+        texts.values().all(|(tokens, finish)| tokens.len() == 8 && *finish == Some(Finish::Length))
+    );
     assert_idle(&batches);
 }
 

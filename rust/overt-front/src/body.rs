@@ -37,7 +37,11 @@ pub(crate) fn chat(body: &[u8]) -> Result<ChatBody, RequestError> {
     if body.tool_choice.as_ref().and_then(Value::as_str) == Some("none") {
         body.tools = None;
     }
-    if body.tools.as_ref().is_some_and(|tools| tools.is_null() || tools.as_array().is_some_and(Vec::is_empty)) {
+    if body
+        .tools
+        .as_ref()
+        .is_some_and(|tools| tools.is_null() || tools.as_array().is_some_and(Vec::is_empty))
+    {
         body.tools = None;
     }
     if let Some(tools) = &body.tools {
@@ -47,7 +51,10 @@ pub(crate) fn chat(body: &[u8]) -> Result<ChatBody, RequestError> {
         return Err(RequestError::invalid("messages", "`messages` must be a list of objects."));
     };
     if messages.is_empty() {
-        return Err(RequestError::invalid("messages", "`messages` must hold at least one message."));
+        return Err(RequestError::invalid(
+            "messages",
+            "`messages` must hold at least one message.",
+        ));
     }
     for (index, message) in messages.iter_mut().enumerate() {
         check_message(index, message)?;
@@ -131,7 +138,10 @@ fn join_parts(path: &str, content: &mut Value) -> Result<(), RequestError> {
             (Some(kind), _) => {
                 return Err(RequestError::invalid(
                     format!("{path}[{index}].type"),
-                    format!("Content parts of type \"{}\" are not supported by this model; use \"text\".", shorten(kind)),
+                    format!(
+                        "Content parts of type \"{}\" are not supported by this model; use \"text\".",
+                        shorten(kind)
+                    ),
                 ));
             }
         }
@@ -207,7 +217,10 @@ pub(crate) fn prompts(body: &[u8], vocab_size: u32) -> Result<Vec<Prompt>, Reque
 
 fn ids(path: &str, items: &[Value], vocab_size: u32) -> Result<Vec<u32>, RequestError> {
     if items.is_empty() {
-        return Err(RequestError::invalid(path, format!("`{path}` must hold at least one token id.")));
+        return Err(RequestError::invalid(
+            path,
+            format!("`{path}` must hold at least one token id."),
+        ));
     }
     items
         .iter()
@@ -271,7 +284,10 @@ mod tests {
                 r#"{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "["}}]}]}"#,
                 "messages[0].tool_calls[0].function.arguments",
             ),
-            (r#"{"messages": [{"role": "user"}], "tools": [{"type": "function"}]}"#, "tools[0].function.name"),
+            (
+                r#"{"messages": [{"role": "user"}], "tools": [{"type": "function"}]}"#,
+                "tools[0].function.name",
+            ),
         ];
         for (body, expected) in cases {
             assert_eq!(param(chat(body.as_bytes())), expected, "{body}");

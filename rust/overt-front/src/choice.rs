@@ -97,8 +97,13 @@ impl Choice {
     }
 
     /// What the client is told of the end.
-    pub(crate) fn outcome(&self, finish: Finish, stops: &[String]) -> (WireFinish, Option<StopReason>) {
-        let stop = if self.parser.tool_calls() > 0 { WireFinish::ToolCalls } else { WireFinish::Stop };
+    pub(crate) fn outcome(
+        &self,
+        finish: Finish,
+        stops: &[String],
+    ) -> (WireFinish, Option<StopReason>) {
+        let stop =
+            if self.parser.tool_calls() > 0 { WireFinish::ToolCalls } else { WireFinish::Stop };
         match finish {
             Finish::Length => (WireFinish::Length, None),
             Finish::EndOfTurn => (stop, None),

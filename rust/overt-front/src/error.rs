@@ -61,7 +61,9 @@ impl From<&Refused> for RequestError {
                 None,
                 Some("queue_full"),
             ),
-            Refused::Never(reason) => Self::bad(format!("This request can never run here: {reason}.")),
+            Refused::Never(reason) => {
+                Self::bad(format!("This request can never run here: {reason}."))
+            }
         }
     }
 }

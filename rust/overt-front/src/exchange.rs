@@ -93,7 +93,13 @@ impl Exchange {
     }
 
     /// One token: detokenise, parse, frame.
-    pub(crate) fn token(&mut self, row: &Row, now: Instant, scratch: &mut Scratch, stats: &mut Stats) {
+    pub(crate) fn token(
+        &mut self,
+        row: &Row,
+        now: Instant,
+        scratch: &mut Scratch,
+        stats: &mut Stats,
+    ) {
         let Some(choice) = self.choices.get_mut(row.choice as usize) else { return };
         if choice.done || self.ended {
             return;
@@ -165,7 +171,12 @@ impl Exchange {
     }
 }
 
-fn make_writer(generation: &Generation, protocol: Protocol, head: Head, choices: u32) -> Box<dyn Writer> {
+fn make_writer(
+    generation: &Generation,
+    protocol: Protocol,
+    head: Head,
+    choices: u32,
+) -> Box<dyn Writer> {
     let options = Options { include_usage: generation.include_usage };
     writer(protocol, generation.stream, head, options, choices)
 }

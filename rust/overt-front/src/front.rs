@@ -108,15 +108,19 @@ impl Front {
         });
         receiver.set_tick(TICK)?;
         let reader = Arc::clone(&shared);
-        std::thread::Builder::new().name("overt-present".into()).spawn(move || reader.read(receiver))?;
+        std::thread::Builder::new()
+            .name("overt-present".into())
+            .spawn(move || reader.read(receiver))?;
         let (jobs, queue) = crossbeam_channel::unbounded::<Job>();
         for index in 0..threads {
             let (shared, queue) = (Arc::clone(&shared), queue.clone());
-            std::thread::Builder::new().name(format!("overt-prepare-{index}")).spawn(move || {
-                for job in queue {
-                    shared.prepare(&job);
-                }
-            })?;
+            std::thread::Builder::new().name(format!("overt-prepare-{index}")).spawn(
+                move || {
+                    for job in queue {
+                        shared.prepare(&job);
+                    }
+                },
+            )?;
         }
         Ok(Self { shared, jobs })
     }
@@ -262,8 +266,14 @@ impl Front {
         add_special_tokens: Option<bool>,
     ) -> Result<Vec<u32>, RequestError> {
         let model = self.ready_model()?;
-        let prompts =
-            prepare::tokenize(model, protocol, body, add_generation_prompt, false, add_special_tokens)?;
+        let prompts = prepare::tokenize(
+            model,
+            protocol,
+            body,
+            add_generation_prompt,
+            false,
+            add_special_tokens,
+        )?;
         let mut prompts = prompts.into_iter();
         match (prompts.next(), prompts.next()) {
             (Some(prompt), None) => Ok(prompt),
@@ -278,10 +288,9 @@ impl Front {
     pub fn detokenize(&self, ids: &[u32]) -> Result<String, RequestError> {
         let model = self.ready_model()?;
         check_ids(model, ids)?;
-        model
-            .tokenizer
-            .decode(ids, false)
-            .map_err(|error| RequestError::invalid("tokens", format!("The tokens cannot be decoded: {error}")))
+        model.tokenizer.decode(ids, false).map_err(|error| {
+            RequestError::invalid("tokens", format!("The tokens cannot be decoded: {error}"))
+        })
     }
 
     /// Each token's spelling in the vocabulary.
@@ -309,11 +318,17 @@ impl Front {
         }
         let limit = Duration::from_micros(self.shared.config.watchdog_us);
         let working = state.stats.requests_running > 0
-            && state.exchanges.values().any(|exchange| !exchange.ended && exchange.lagging.is_none());
+            && state
+                .exchanges
+                .values()
+                .any(|exchange| !exchange.ended && exchange.lagging.is_none());
         match state.last_progress {
             Some(last) if working && last.elapsed() > limit => (
                 false,
-                format!("No step has finished for {} s while requests run.", last.elapsed().as_secs()),
+                format!(
+                    "No step has finished for {} s while requests run.",
+                    last.elapsed().as_secs()
+                ),
             ),
             _ => (true, String::new()),
         }
@@ -376,9 +391,15 @@ impl Shared {
         };
         Head {
             id: format!("{prefix}{:032x}", fastrand::u128(..)),
-            created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            created: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_secs()),
             model: generation.model.clone(),
-            fingerprint: self.model.get().map(|model| model.fingerprint.clone()).unwrap_or_default(),
+            fingerprint: self
+                .model
+                .get()
+                .map(|model| model.fingerprint.clone())
+                .unwrap_or_default(),
         }
     }
 
@@ -503,13 +524,16 @@ impl Shared {
         let late: Vec<u64> = state
             .exchanges
             .iter()
-            .filter(|(_, exchange)| !exchange.ended && exchange.lagging.is_some_and(|since| since.elapsed() > limit))
+            .filter(|(_, exchange)| {
+                !exchange.ended && exchange.lagging.is_some_and(|since| since.elapsed() > limit)
+            })
             .map(|(handle, _)| *handle)
             .collect();
         for handle in late {
             self.tell(&ToEngine::Abort { request: handle });
             state.stats.requests_aborted += 1;
-            let error = RequestError::unavailable("The client read too slowly, so the request was ended.");
+            let error =
+                RequestError::unavailable("The client read too slowly, so the request was ended.");
             state.fail(handle, &error);
         }
     }

@@ -56,7 +56,12 @@ pub struct Generation {
 }
 
 impl Generation {
-    pub(crate) fn params(&self, max_tokens: u32, parser_reads_specials: bool, hasher: &RandomState) -> Params {
+    pub(crate) fn params(
+        &self,
+        max_tokens: u32,
+        parser_reads_specials: bool,
+        hasher: &RandomState,
+    ) -> Params {
         let share = |name: &Option<String>| name.as_ref().map_or(0, |name| hasher.hash_one(name));
         Params {
             max_tokens,

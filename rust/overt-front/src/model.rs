@@ -47,12 +47,15 @@ impl ServedModel {
     /// # Errors
     /// A message for the operator: a broken tokenizer or template, an unknown parser.
     pub fn new(meta: &[u8], tokenizer_json: &[u8], parser: &str) -> Result<Self, String> {
-        let meta: Meta =
-            serde_json::from_slice(meta).map_err(|error| format!("the engine's hello is malformed: {error}"))?;
+        let meta: Meta = serde_json::from_slice(meta)
+            .map_err(|error| format!("the engine's hello is malformed: {error}"))?;
         let tokenizer = Tokenizer::from_bytes(tokenizer_json).map_err(|error| error.to_string())?;
         let source = meta.chat_template.as_deref();
         let template = source
-            .map(|source| Template::compile(source).map_err(|error| format!("the chat template does not compile: {error}")))
+            .map(|source| {
+                Template::compile(source)
+                    .map_err(|error| format!("the chat template does not compile: {error}"))
+            })
             .transpose()?;
         Ok(Self {
             tokenizer,

@@ -33,8 +33,7 @@ pub(crate) fn prepare(
     let field = if protocol == Protocol::Chat { "messages" } else { "prompt" };
     let mut room = u32::MAX;
     for (index, prompt) in prompts.iter().enumerate() {
-        let path =
-            if prompts.len() > 1 { format!("{field}[{index}]") } else { field.to_owned() };
+        let path = if prompts.len() > 1 { format!("{field}[{index}]") } else { field.to_owned() };
         room = room.min(room_after(model, prompt.len(), &path)?);
     }
     let max_tokens = generation.max_tokens.map_or(room, |asked| asked.min(room));
@@ -43,7 +42,10 @@ pub(crate) fn prepare(
 
 fn room_after(model: &ServedModel, length: usize, path: &str) -> Result<u32, RequestError> {
     if length == 0 {
-        return Err(RequestError::invalid(path, format!("`{path}` has no tokens: there is nothing to continue.")));
+        return Err(RequestError::invalid(
+            path,
+            format!("`{path}` has no tokens: there is nothing to continue."),
+        ));
     }
     let limit = model.max_model_len;
     match u32::try_from(length) {
@@ -110,7 +112,12 @@ fn render(
     })
 }
 
-fn encode(model: &ServedModel, text: &str, special: bool, field: &str) -> Result<Vec<u32>, RequestError> {
+fn encode(
+    model: &ServedModel,
+    text: &str,
+    special: bool,
+    field: &str,
+) -> Result<Vec<u32>, RequestError> {
     model.tokenizer.encode(text, special).map_err(|error| {
         RequestError::invalid(field, format!("The text cannot be tokenised: {error}"))
     })

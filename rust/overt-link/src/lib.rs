@@ -9,4 +9,4 @@ mod transport;
 pub use message::{
     Batch, Failure, Finish, Gauges, Params, Refused, Row, Started, Submit, ToEngine, ToFront,
 };
-pub use transport::{LinkError, Receiver, Received, Sender, pair};
+pub use transport::{LinkError, Received, Receiver, Sender, pair};

@@ -163,10 +163,7 @@ pub fn pair<Out: Serialize, In: DeserializeOwned>(
 ) -> Result<(Sender<Out>, Receiver<In>), LinkError> {
     let reading = stream.try_clone()?;
     Ok((
-        Sender {
-            inner: Mutex::new(Outgoing { stream, buffer: Vec::new() }),
-            kind: PhantomData,
-        },
+        Sender { inner: Mutex::new(Outgoing { stream, buffer: Vec::new() }), kind: PhantomData },
         Receiver { stream: reading, buffer: Vec::new(), start: 0, kind: PhantomData },
     ))
 }

@@ -30,11 +30,13 @@ struct Inner {
 impl Engine {
     #[new]
     fn new(fd: i32, config: &[u8], tokenizer_json: &[u8]) -> PyResult<Self> {
-        let config: Config = serde_json::from_slice(config)
-            .map_err(|error| PyValueError::new_err(format!("the engine's config is malformed: {error}")))?;
+        let config: Config = serde_json::from_slice(config).map_err(|error| {
+            PyValueError::new_err(format!("the engine's config is malformed: {error}"))
+        })?;
         let tokenizer = overt_text::Tokenizer::from_bytes(tokenizer_json)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let (link, receiver) = overt_link::pair(raw::socket(fd)?).map_err(|error| broken(&error))?;
+        let (link, receiver) =
+            overt_link::pair(raw::socket(fd)?).map_err(|error| broken(&error))?;
         let inbox = Inbox::spawn(receiver)?;
         let table = Arc::clone(tokenizer.table());
         let engine = overt_engine::Engine::new(&config, table, link, inbox.clone());
@@ -57,7 +59,10 @@ impl Engine {
     }
 
     /// The layout of the arenas to bind.
-    fn layout<'py>(&self, py: Python<'py>) -> PyResult<Vec<(&'static str, usize, Bound<'py, PyTuple>)>> {
+    fn layout<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(&'static str, usize, Bound<'py, PyTuple>)>> {
         sections(py, self.inner.lock().engine.layout())
     }
 
@@ -68,7 +73,8 @@ impl Engine {
             let Some((first, second)) = arenas else {
                 return Err(PyRuntimeError::new_err("bind the arenas before the first step"));
             };
-            let plan = engine.schedule(now_us, [first.words(), second.words()]).map_err(to_python)?;
+            let plan =
+                engine.schedule(now_us, [first.words(), second.words()]).map_err(to_python)?;
             Ok(plan.map_or(-1, |id| i64::try_from(id).unwrap_or(i64::MAX)))
         })
     }

@@ -82,14 +82,19 @@ impl From<Params> for Generation {
 impl Front {
     #[new]
     fn new(fd: i32, config: &[u8]) -> PyResult<Self> {
-        let config: Config = serde_json::from_slice(config)
-            .map_err(|error| PyValueError::new_err(format!("the front's config is malformed: {error}")))?;
+        let config: Config = serde_json::from_slice(config).map_err(|error| {
+            PyValueError::new_err(format!("the front's config is malformed: {error}"))
+        })?;
         let front = overt_front::Front::new(raw::socket(fd)?, config)
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         Ok(Self { front, taken: Mutex::default() })
     }
 
-    fn wait_ready<'py>(&self, py: Python<'py>, timeout_ms: u64) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn wait_ready<'py>(
+        &self,
+        py: Python<'py>,
+        timeout_ms: u64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let hello = py
             .detach(|| self.front.wait_ready(Duration::from_millis(timeout_ms)))
             .map_err(PyRuntimeError::new_err)?;
@@ -186,7 +191,9 @@ fn protocol_named(name: &str) -> PyResult<Protocol> {
     match name {
         "chat" => Ok(Protocol::Chat),
         "completions" => Ok(Protocol::Completions),
-        other => Err(PyValueError::new_err(format!("protocol {other:?} is neither \"chat\" nor \"completions\""))),
+        other => Err(PyValueError::new_err(format!(
+            "protocol {other:?} is neither \"chat\" nor \"completions\""
+        ))),
     }
 }
 

@@ -27,7 +27,9 @@ pub(crate) struct Arena {
 impl Arena {
     pub(crate) fn new(buffer: PyBuffer<i32>) -> PyResult<Self> {
         if buffer.readonly() || !buffer.is_c_contiguous() {
-            return Err(PyValueError::new_err("an arena must be a writable, contiguous int32 buffer"));
+            return Err(PyValueError::new_err(
+                "an arena must be a writable, contiguous int32 buffer",
+            ));
         }
         Ok(Self { buffer })
     }
@@ -38,7 +40,10 @@ impl Arena {
         // SAFETY: PyBuffer checked type and alignment, `new` checked the rest; the export keeps the
         // memory in place; `&mut self` makes this the only slice.
         unsafe {
-            std::slice::from_raw_parts_mut(self.buffer.buf_ptr().cast::<i32>(), self.buffer.item_count())
+            std::slice::from_raw_parts_mut(
+                self.buffer.buf_ptr().cast::<i32>(),
+                self.buffer.item_count(),
+            )
         }
     }
 }

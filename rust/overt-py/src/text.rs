@@ -25,7 +25,9 @@ impl Tokenizer {
 impl Tokenizer {
     #[new]
     fn new(py: Python<'_>, tokenizer_json: &[u8]) -> PyResult<Self> {
-        py.detach(|| overt_text::Tokenizer::from_bytes(tokenizer_json)).map(Self).map_err(value_error)
+        py.detach(|| overt_text::Tokenizer::from_bytes(tokenizer_json))
+            .map(Self)
+            .map_err(value_error)
     }
 
     #[pyo3(signature = (text, add_special_tokens = true))]
@@ -66,7 +68,12 @@ struct ChatRequest {
 }
 
 #[pyfunction]
-fn render_chat(py: Python<'_>, template: &str, request: &[u8], special_tokens: &[u8]) -> PyResult<String> {
+fn render_chat(
+    py: Python<'_>,
+    template: &str,
+    request: &[u8],
+    special_tokens: &[u8],
+) -> PyResult<String> {
     py.detach(|| {
         let request: ChatRequest = serde_json::from_slice(request).map_err(|e| e.to_string())?;
         let special_tokens = serde_json::from_slice(special_tokens).map_err(|e| e.to_string())?;
