@@ -10,6 +10,8 @@ had it or not. `bytes_hex` instead of `pieces` gives tokens by their bytes. `end
 `eos`, `nan` (logits that are not finite) or `repeat` (from the start). `raise_at`: steps, counted from 0, that raise.
 """
 
+from __future__ import annotations
+
 import json
 import time
 from array import array

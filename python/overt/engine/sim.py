@@ -4,6 +4,8 @@ It measures everything but the model: every row reads the same story, `step_ms` 
 spent in bytecode, as modelling code does.
 """
 
+from __future__ import annotations
+
 import time
 from array import array
 from collections.abc import Sequence

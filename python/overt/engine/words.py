@@ -1,5 +1,7 @@
 """Step arenas without torch or numpy: what the simulated and scripted runners read."""
 
+from __future__ import annotations
+
 from array import array
 from dataclasses import dataclass, field
 

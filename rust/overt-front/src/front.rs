@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use overt_link::{Batch, LinkError, Received, Receiver, Sender, Submit, ToEngine, ToFront};
+use overt_parse::Plain;
 use overt_text::{Detokenizer, StopMatcher};
 use overt_wire::{Head, Protocol};
 use parking_lot::{Condvar, Mutex};
@@ -568,10 +569,11 @@ fn choices(model: &ServedModel, generation: &Generation, prepared: &Prepared) ->
             let tail = &prompt[prompt.len().saturating_sub(8)..];
             let parser = match format {
                 Some(format) => (format.build)(fastrand::u64(..)),
-                None => overt_parse::plain(),
+                None => Box::new(Plain::new(false)),
             };
             Choice::new(
-                Detokenizer::new(&model.tokenizer, generation.skip_special_tokens, tail),
+                Detokenizer::new(&model.tokenizer, generation.skip_special_tokens, tail)
+                    .flush_at_specials(format.is_some()),
                 stop.clone(),
                 parser,
                 format.is_some(),

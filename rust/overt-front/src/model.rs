@@ -72,12 +72,11 @@ impl ServedModel {
 fn choose_format(parser: &str, template: &str) -> Result<Option<&'static Format>, String> {
     match parser {
         "none" => Ok(None),
-        "auto" => Ok(overt_parse::formats()
-            .iter()
-            .copied()
+        "auto" => Ok(overt_parse::names()
+            .filter_map(overt_parse::find)
             .find(|format| format.markers.iter().any(|marker| template.contains(marker)))),
         name => overt_parse::find(name).map(Some).ok_or_else(|| {
-            let known: Vec<_> = overt_parse::formats().iter().map(|format| format.name).collect();
+            let known: Vec<_> = overt_parse::names().collect();
             format!(
                 "--tool-call-parser {name} is unknown; allowed are auto, none, {}",
                 known.join(", ")

@@ -1,8 +1,17 @@
 //! Streaming parsers: reasoning, text and tool calls as ordered events.
+//!
+//! A [`Format`] of the registry builds one [`Parser`] a choice. It is pushed pieces of output and says
+//! [`Events`]; the events joined do not depend on where the pieces were cut.
 
 mod events;
+mod hermes;
+mod plain;
+mod registry;
+mod value;
 
 pub use events::{Event, Events};
+pub use plain::Plain;
+pub use registry::{Format, find, formats, names, plain};
 
 /// A piece of a choice's output: decoded text, or one special token's spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

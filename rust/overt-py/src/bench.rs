@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 #[pyfunction]
-fn bench<'py>(py: Python<'py>, options: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+#[pyo3(name = "bench")]
+fn run<'py>(py: Python<'py>, options: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let report = py.detach(|| {
         let options = serde_json::from_slice(options).map_err(|error| error.to_string())?;
         let report = overt_bench::run(options).map_err(|error| error.to_string())?;
@@ -15,5 +16,5 @@ fn bench<'py>(py: Python<'py>, options: &[u8]) -> PyResult<Bound<'py, PyBytes>> 
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(bench, module)?)
+    module.add_function(wrap_pyfunction!(run, module)?)
 }

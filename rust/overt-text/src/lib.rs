@@ -1,1 +1,20 @@
 //! Tokenizer facade, token-to-bytes table, incremental detokeniser, stop matching.
+//!
+//! A [`Tokenizer`] is made from the bytes of a `tokenizer.json`. Its [`TokenTable`] says which bytes
+//! each token stands for, so that a [`Detokenizer`] appends bytes instead of decoding again, and a
+//! [`StopMatcher`] finds stop strings in what comes out, byte by byte, wherever it was cut.
+
+mod detokenizer;
+mod error;
+mod fallback;
+mod scheme;
+mod stop;
+mod table;
+mod tokenizer;
+mod utf8;
+
+pub use detokenizer::{Detokenizer, Pushed};
+pub use error::TextError;
+pub use stop::StopMatcher;
+pub use table::TokenTable;
+pub use tokenizer::Tokenizer;

@@ -1,0 +1,1 @@
+"""The API process: HTTP in, bytes out. Imports neither torch nor transformers."""

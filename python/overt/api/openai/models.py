@@ -1,0 +1,37 @@
+"""GET /v1/models and /v1/models/{id}."""
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+
+from overt.api.state import State
+
+
+def mount(app: FastAPI) -> None:
+    """Adds the routes."""
+    app.add_api_route("/v1/models", list_models, summary="The served models")
+    app.add_api_route("/v1/models/{model:path}", retrieve_model, summary="One served model")
+
+
+async def list_models(request: Request) -> dict[str, Any]:
+    """Every name that the `model` field may have."""
+    state: State = request.app.state.overt
+    return {"object": "list", "data": [_card(state, name) for name in state.deployment.served]}
+
+
+async def retrieve_model(model: str, request: Request) -> dict[str, Any]:
+    """One of them; 404 for another name."""
+    state: State = request.app.state.overt
+    return _card(state, state.deployment.named(model))
+
+
+def _card(state: State, name: str) -> dict[str, Any]:
+    return {
+        "id": name,
+        "object": "model",
+        "created": state.created,
+        "owned_by": "overt",
+        "root": state.model["name"],
+        "parent": None,
+        "max_model_len": state.max_model_len,
+    }

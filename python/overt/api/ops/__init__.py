@@ -1,0 +1,1 @@
+"""Routes for whoever operates the server."""

@@ -1,0 +1,79 @@
+"""GET /metrics, for Prometheus."""
+
+import json
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+from overt.api.state import State
+
+_GAUGES = {
+    "requests_running": "Sequences that hold a slot.",
+    "requests_waiting": "Sequences that wait for one.",
+    "kv_blocks_used": "KV blocks held by live sequences.",
+    "kv_blocks_cached": "KV blocks kept for their prefix, free to take.",
+    "kv_blocks_total": "KV blocks in all.",
+}
+_COUNTERS = {
+    "prompt_tokens": ("prompt_tokens", "Tokens of admitted prompts."),
+    "generation_tokens": ("generation_tokens", "Tokens made."),
+    "prefix_query_tokens": ("prefix_cache_queries", "Prompt tokens looked up in the prefix cache."),
+    "prefix_hit_tokens": ("prefix_cache_hits", "Prompt tokens found in the prefix cache."),
+    "preemptions": ("preemptions", "Sequences that lost their blocks and computed them again."),
+    "step_failures": ("step_failures", "Steps that raised."),
+    "requests_aborted": ("requests_aborted", "Requests whose client left."),
+}
+_HISTOGRAMS = {
+    "ttft": ("time_to_first_token_seconds", "From a request's arrival to its first token."),
+    "inter_token": ("inter_token_latency_seconds", "From token to token of one choice."),
+}
+
+
+class _Collector:
+    """Reads the core's counts when Prometheus asks for them."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    def collect(self) -> Iterator[Metric]:
+        stats: dict[str, Any] = json.loads(self.state.front.stats())
+        for name, meaning in _GAUGES.items():
+            yield GaugeMetricFamily(f"overt:{name}", meaning, value=stats[name])
+        for name, (shown, meaning) in _COUNTERS.items():
+            yield CounterMetricFamily(f"overt:{shown}", meaning, value=stats[name])
+        for name, (shown, meaning) in _HISTOGRAMS.items():
+            histogram = stats[name]
+            bounds = [str(bound) for bound in histogram["bounds"]] + ["+Inf"]
+            buckets = list(zip(bounds, accumulate(histogram["counts"]), strict=True))
+            yield HistogramMetricFamily(
+                f"overt:{shown}", meaning, buckets=buckets, sum_value=histogram["sum"]
+            )
+        answers = CounterMetricFamily("overt:http_answers", "HTTP answers.", labels=["route", "status"])
+        for (route, status), number in sorted(self.state.answers.items()):
+            answers.add_metric([route, str(status)], number)
+        yield answers
+
+
+def mount(app: FastAPI, state: State) -> None:
+    """Adds the route."""
+    registry = CollectorRegistry()
+    registry.register(_Collector(state))
+    ProcessCollector(registry=registry)
+    app.state.registry = registry
+    app.add_api_route("/metrics", metrics, summary="Counts for Prometheus", response_class=Response)
+
+
+async def metrics(request: Request) -> Response:
+    """Everything that is counted, in Prometheus' text format."""
+    return Response(generate_latest(request.app.state.registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,225 @@
+"""Rebuilds tokenizer.json from a GGUF file's metadata."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from overt.models.files import END_TOKENS, ModelError
+from overt.models.gguf_file import GgufFile
+from overt.models.pretokenizers import PRE_TOKENIZERS
+
+# Token types as GGUF numbers them.
+UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 2, 3, 4, 5
+# The mark SentencePiece writes for a space.
+SPACE = "▁"
+
+
+@dataclass(frozen=True, slots=True)
+class GgufTokenizer:
+    """A tokenizer as tokenizer.json, and what else the metadata says of it."""
+
+    tokenizer_json: bytes
+    special_tokens: dict[str, str]
+    eos_token_ids: tuple[int, ...]
+    add_bos: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    tokens: list[str]
+    kinds: list[int]
+
+    def ids(self) -> dict[str, int]:
+        """Token to id. Unused entries only fill the embedding up to its size."""
+        ids: dict[str, int] = {}
+        for index, (token, kind) in enumerate(zip(self.tokens, self.kinds, strict=True)):
+            if kind != UNUSED:
+                ids.setdefault(token, index)
+        return ids
+
+    def added(self, special: tuple[int, ...]) -> list[dict[str, Any]]:
+        """Entries that are matched in the text as a whole."""
+        return [
+            {
+                "id": index,
+                "content": token,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": kind in special,
+            }
+            for index, (token, kind) in enumerate(zip(self.tokens, self.kinds, strict=True))
+            if (kind in special or kind == USER_DEFINED) and token
+        ]
+
+
+def tokenizer_of(file: GgufFile) -> GgufTokenizer:
+    """The file's tokenizer. Raises ModelError where it lacks one or has one of an unknown kind."""
+    vocabulary = _vocabulary(file)
+    model = file.get("tokenizer.ggml.model", str)
+    if model == "gpt2":
+        document, add_bos_default = _byte_level(file, vocabulary), False
+    elif model == "llama":
+        document, add_bos_default = _sentencepiece(file, vocabulary), True
+    else:
+        raise ModelError(
+            f"{file.path}: tokenizer {model!r} is not known (known: gpt2, llama); give the model's own with "
+            f"--tokenizer"
+        )
+    special = {}
+    named = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
+    for ours, theirs in named.items():
+        index = file.get(f"tokenizer.ggml.{theirs}_token_id", int)
+        # Some converters write 2^32 - 1 for "none".
+        if index is not None and 0 <= index < len(vocabulary.tokens):
+            special[ours] = vocabulary.tokens[index]
+    add_bos = file.get("tokenizer.ggml.add_bos_token", bool, add_bos_default) and "bos_token" in special
+    add_eos = file.get("tokenizer.ggml.add_eos_token", bool, False) and "eos_token" in special
+    document["post_processor"] = _template(
+        vocabulary, special["bos_token"] if add_bos else None, special["eos_token"] if add_eos else None
+    )
+    return GgufTokenizer(
+        json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"),
+        special,
+        _ends(file, vocabulary),
+        add_bos,
+    )
+
+
+def _vocabulary(file: GgufFile) -> _Vocabulary:
+    tokens = file.get("tokenizer.ggml.tokens", list)
+    if not tokens or not isinstance(tokens[0], str):
+        raise ModelError(f"{file.path} holds no vocabulary (tokenizer.ggml.tokens); give one with --tokenizer")
+    kinds = file.get("tokenizer.ggml.token_type", list, [1] * len(tokens))
+    if len(kinds) != len(tokens):
+        raise ModelError(f"{file.path}: {len(tokens)} tokens but {len(kinds)} token types; the file is damaged")
+    return _Vocabulary(tokens, kinds)
+
+
+def _ends(file: GgufFile, vocabulary: _Vocabulary) -> tuple[int, ...]:
+    named = (file.get(f"tokenizer.ggml.{key}_token_id", int) for key in ("eos", "eot", "eom"))
+    ends = [index for index in named if index is not None and 0 <= index < len(vocabulary.tokens)]
+    ids = vocabulary.ids()
+    ends += [ids[text] for text in END_TOKENS if text in ids and vocabulary.kinds[ids[text]] == CONTROL]
+    return tuple(dict.fromkeys(ends))
+
+
+def _byte_level(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
+    name = file.get("tokenizer.ggml.pre", str, "default")
+    pre = PRE_TOKENIZERS.get(name)
+    if pre is None:
+        raise ModelError(
+            f"{file.path}: pre-tokenizer {name!r} is not known (known: {', '.join(sorted(PRE_TOKENIZERS))}); "
+            f"give the model's own tokenizer with --tokenizer"
+        )
+    merges = file.get("tokenizer.ggml.merges", list)
+    if merges is None:
+        raise ModelError(f"{file.path} holds no merges (tokenizer.ggml.merges); give a tokenizer with --tokenizer")
+    pairs = [merge.split(" ", 1) for merge in merges]
+    broken = next((merge for merge, pair in zip(merges, pairs, strict=True) if len(pair) != 2), None)
+    if broken is not None:
+        raise ModelError(f"{file.path}: merge {broken!r} is no pair of tokens; the file is damaged")
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": vocabulary.added((CONTROL,)),
+        "normalizer": pre.normalizer,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": list(pre.steps)},
+        "post_processor": None,
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": pre.ignore_merges,
+            "vocab": vocabulary.ids(),
+            "merges": pairs,
+        },
+    }
+
+
+def _sentencepiece(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
+    scores = file.get("tokenizer.ggml.scores", list)
+    if scores is None or len(scores) != len(vocabulary.tokens):
+        raise ModelError(
+            f"{file.path}: the vocabulary's scores (tokenizer.ggml.scores) are missing or incomplete; give a "
+            f"tokenizer with --tokenizer"
+        )
+    ids = vocabulary.ids()
+    prefix = file.get("tokenizer.ggml.add_space_prefix", bool, True)
+    unknown = next((t for t, kind in zip(vocabulary.tokens, vocabulary.kinds, strict=True) if kind == UNKNOWN), None)
+    spaces = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+    before = [{"type": "Prepend", "prepend": SPACE}] if prefix else []
+    after = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if prefix else []
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": vocabulary.added((CONTROL, UNKNOWN)),
+        "normalizer": {"type": "Sequence", "normalizers": [*before, spaces]},
+        "pre_tokenizer": None,
+        "post_processor": None,
+        "decoder": {
+            "type": "Sequence",
+            "decoders": [
+                {"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
+                {"type": "ByteFallback"},
+                {"type": "Fuse"},
+                *after,
+            ],
+        },
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": unknown,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": True,
+            "byte_fallback": True,
+            "ignore_merges": False,
+            "vocab": ids,
+            "merges": _merges(vocabulary, scores, ids),
+        },
+    }
+
+
+def _merges(vocabulary: _Vocabulary, scores: list[float], ids: dict[str, int]) -> list[tuple[str, str]]:
+    """Every way to join two pieces into a third, the best-scored third first, as SentencePiece picks them."""
+    found: list[tuple[float, int, int, str, str]] = []
+    for token, kind, score in zip(vocabulary.tokens, vocabulary.kinds, scores, strict=True):
+        # Only ordinary pieces and user-defined ones are made by joining; the rest is matched as a whole.
+        if kind not in (1, USER_DEFINED):
+            continue
+        for cut in range(1, len(token)):
+            left, right = token[:cut], token[cut:]
+            if left in ids and right in ids:
+                found.append((-score, ids[left], ids[right], left, right))
+    found.sort()
+    return [(left, right) for *_, left, right in found]
+
+
+def _template(vocabulary: _Vocabulary, bos: str | None, eos: str | None) -> dict[str, Any] | None:
+    """A post-processor that puts bos before a text and eos behind it."""
+    if bos is None and eos is None:
+        return None
+    ids = vocabulary.ids()
+
+    def around(sequence: str, kind: int) -> list[dict[str, Any]]:
+        special = [{"SpecialToken": {"id": token, "type_id": kind}} if token else None for token in (bos, eos)]
+        parts = [special[0], {"Sequence": {"id": sequence, "type_id": kind}}, special[1]]
+        return [part for part in parts if part is not None]
+
+    return {
+        "type": "TemplateProcessing",
+        "single": around("A", 0),
+        "pair": around("A", 0) + around("B", 1),
+        "special_tokens": {
+            token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in (bos, eos) if token
+        },
+    }

@@ -1,0 +1,94 @@
+//! Finds where a JSON value ends, byte by byte, without building it.
+
+/// Where one byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Within the value.
+    Inside,
+    /// The last byte of the value.
+    Last,
+    /// Behind the value, which ended before.
+    Behind,
+    /// No JSON value has this byte here.
+    Invalid,
+}
+
+/// Follows strings, escapes and brackets; numbers and words end where something else begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Value {
+    kind: Kind,
+    depth: u32,
+    string: bool,
+    escape: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Unknown,
+    Scalar,
+    Text,
+    Container,
+}
+
+impl Value {
+    /// True of a number, `true`, `false` or `null`.
+    pub(crate) fn is_scalar(self) -> bool {
+        self.kind == Kind::Scalar
+    }
+
+    /// True within a string.
+    pub(crate) fn in_string(self) -> bool {
+        self.string
+    }
+
+    /// Reads the next byte; the first one must not be white space.
+    pub(crate) fn step(&mut self, byte: u8) -> Place {
+        if self.string {
+            match byte {
+                _ if self.escape => self.escape = false,
+                b'\\' => self.escape = true,
+                b'"' => {
+                    self.string = false;
+                    if self.kind == Kind::Text {
+                        return Place::Last;
+                    }
+                }
+                _ => {}
+            }
+            return Place::Inside;
+        }
+        match (self.kind, byte) {
+            (Kind::Scalar, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') => Place::Behind,
+            (
+                Kind::Unknown | Kind::Scalar,
+                b'-' | b'+' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z',
+            ) => {
+                self.kind = Kind::Scalar;
+                Place::Inside
+            }
+            (Kind::Unknown, b'"') => {
+                self.kind = Kind::Text;
+                self.string = true;
+                Place::Inside
+            }
+            (Kind::Unknown | Kind::Container, b'{' | b'[') => {
+                self.kind = Kind::Container;
+                self.depth += 1;
+                Place::Inside
+            }
+            (Kind::Container, b'"') => {
+                self.string = true;
+                Place::Inside
+            }
+            (Kind::Container, b'}' | b']') => {
+                self.depth -= 1;
+                if self.depth == 0 { Place::Last } else { Place::Inside }
+            }
+            // No token of JSON begins so: markup has come where the value should have ended.
+            (_, b'<') => Place::Invalid,
+            (Kind::Container, _) => Place::Inside,
+            _ => Place::Invalid,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What can go wrong between messages and prompt.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use minijinja::{Error, ErrorKind};
+
+/// Why a template did not compile or did not render.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// The template is not valid Jinja.
+    #[error("line {line} of the chat template: {message}")]
+    Syntax {
+        /// Line of the template, from 1.
+        line: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The template itself refused the messages, by `raise_exception`.
+    #[error("the chat template refused the messages: {message}")]
+    Raised {
+        /// The template's own words.
+        message: String,
+    },
+    /// An expression of the template failed on this input.
+    #[error("line {line} of the chat template failed: {message}")]
+    Render {
+        /// Line of the template, from 1.
+        line: usize,
+        /// What failed there.
+        message: String,
+    },
+    /// The template worked for longer than a render may.
+    #[error(
+        "line {line} of the chat template: rendering exceeded its budget of {fuel} steps; send fewer messages"
+    )]
+    Budget {
+        /// Line at which the budget ran out, from 1.
+        line: usize,
+        /// The budget.
+        fuel: u64,
+    },
+    /// The input cannot be a conversation.
+    #[error("{0}")]
+    Input(String),
+    /// A template argument has the name of a field that the server fills.
+    #[error("chat_template_kwargs must not set {name}: send it as a field of the request")]
+    Shadowed {
+        /// The offending key.
+        name: String,
+    },
+    /// The final message cannot be continued.
+    #[error("continue_final_message: {0}")]
+    Continue(String),
+}
+
+/// Marks an error as the template's own refusal on its way through the engine.
+#[derive(Debug)]
+pub(crate) struct Raised(pub(crate) String);
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StdError for Raised {}
+
+/// A failed operation inside the template.
+pub(crate) fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message.into())
+}
+
+/// Reads the engine's error of compiling.
+pub(crate) fn syntax(error: &Error) -> TemplateError {
+    TemplateError::Syntax { line: line(error), message: describe(error) }
+}
+
+/// Reads the engine's error of rendering with a budget of `fuel`.
+pub(crate) fn render(error: &Error, fuel: u64) -> TemplateError {
+    if let Some(raised) = chain(error).find_map(|cause| cause.downcast_ref::<Raised>()) {
+        return TemplateError::Raised { message: raised.0.clone() };
+    }
+    // The innermost engine error names the place that failed.
+    let root =
+        chain(error).filter_map(|cause| cause.downcast_ref::<Error>()).last().unwrap_or(error);
+    let line = if line(root) > 0 { line(root) } else { line(error) };
+    if root.kind() == ErrorKind::OutOfFuel {
+        return TemplateError::Budget { line, fuel };
+    }
+    TemplateError::Render { line, message: describe(root) }
+}
+
+fn chain(error: &Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    let first: &(dyn StdError + 'static) = error;
+    std::iter::successors(Some(first), |cause: &&(dyn StdError + 'static)| StdError::source(*cause))
+}
+
+fn line(error: &Error) -> usize {
+    error.line().unwrap_or(0)
+}
+
+fn describe(error: &Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    }
+}

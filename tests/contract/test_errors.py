@@ -1,0 +1,138 @@
+"""What a client reads when a body is wrong."""
+
+import json
+
+import pytest
+
+from overt.contract.errors import ApiError, error_body
+from overt.contract.models import validate
+
+CHAT = '"messages": [{"role": "user"}]'
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ("", None, "The body is empty: send a JSON object."),
+        ("[", None, "The body is not valid JSON in UTF-8 (line 1, column 1)."),
+        ("null", None, "The body must be a JSON object."),
+        ("[]", None, "The body must be a JSON object."),
+        ("{}", "messages", "`messages` is required: a list of at least one message object."),
+        (
+            '{"messages": []}',
+            "messages",
+            "`messages` must be a list of at least one message object, and is [].",
+        ),
+        ('{"messages": [{}, 1]}', "messages[1]", "`messages[1]` must be an object, and is 1."),
+        (
+            f'{{{CHAT}, "temperature": 3}}',
+            "temperature",
+            "`temperature` must be a number from 0 to 2, and is 3.",
+        ),
+        (
+            f'{{{CHAT}, "temperature": NaN}}',
+            "temperature",
+            "`temperature` must be a number from 0 to 2, and is NaN.",
+        ),
+        (
+            f'{{{CHAT}, "temperature": "1"}}',
+            "temperature",
+            '`temperature` must be a number from 0 to 2, and is "1".',
+        ),
+        (f'{{{CHAT}, "top_p": 0}}', "top_p", "`top_p` must be a number above 0 and at most 1, and is 0."),
+        (f'{{{CHAT}, "top_k": -2}}', "top_k", "`top_k` must be an integer of at least -1, and is -2."),
+        (f'{{{CHAT}, "n": true}}', "n", "`n` must be an integer from 1 to 128, and is true."),
+        (f'{{{CHAT}, "n": "1"}}', "n", '`n` must be an integer from 1 to 128, and is "1".'),
+        (f'{{{CHAT}, "n": 1.5}}', "n", "`n` must be an integer from 1 to 128, and is 1.5."),
+        (f'{{{CHAT}, "stream": 1}}', "stream", "`stream` must be true or false, and is 1."),
+        (
+            f'{{{CHAT}, "seed": 9223372036854775808}}',
+            "seed",
+            "`seed` must be an integer of 64 bits, and is 9223372036854775808.",
+        ),
+        (
+            f'{{{CHAT}, "stop": ["a", "b", "c", 4]}}',
+            "stop[3]",
+            "`stop[3]` must be a non-empty string, and is 4.",
+        ),
+        (
+            f'{{{CHAT}, "stop": ""}}',
+            "stop",
+            '`stop` must be a non-empty string or a list of up to 32 of them, and is "".',
+        ),
+        (
+            f'{{{CHAT}, "stop": {json.dumps(["x"] * 33)}}}',
+            "stop",
+            "`stop` must be a non-empty string or a list of up to 32 of them, and is a list of 33.",
+        ),
+        (
+            f'{{{CHAT}, "stop_token_ids": [1, -1]}}',
+            "stop_token_ids[1]",
+            "`stop_token_ids[1]` must be an integer of at least 0, and is -1.",
+        ),
+        (
+            f'{{{CHAT}, "stream_options": {{"include_usage": "yes"}}}}',
+            "stream_options.include_usage",
+            '`stream_options.include_usage` must be true or false, and is "yes".',
+        ),
+        (
+            f'{{{CHAT}, "cache_salt": ""}}',
+            "cache_salt",
+            '`cache_salt` must be a non-empty string, and is "".',
+        ),
+        (f'{{{CHAT}, "user": "{"u" * 60}", "n": 0}}', "n", "`n` must be an integer from 1 to 128, and is 0."),
+        (
+            f'{{{CHAT}, "logit_bias": {{"5": 1}}}}',
+            "logit_bias",
+            "`logit_bias` is known, but this server does not implement it yet.",
+        ),
+        (
+            f'{{{CHAT}, "safety_identifier": "x"}}',
+            "safety_identifier",
+            "`safety_identifier` is known, but this server does not implement it yet: use `user`.",
+        ),
+    ],
+)
+def test_messages(body: str, param: str | None, message: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        validate("chat", body.encode())
+    assert (caught.value.status, caught.value.param, caught.value.message) == (400, param, message)
+    assert caught.value.type == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"messages": [{"role": "\\ud800"}]}',
+        b'{"messages": [{"role": "\xff"}]}',
+        b'{"messages": [{"role": "user"}]} trailing',
+        b'{"messages": [{"role": "user"}], "seed": ' + b"9" * 5000 + b"}",
+        b"[" * 5000,
+        b'{"messages": ' + b'[{"a":' * 3000,
+        b"\x00",
+    ],
+)
+def test_bodies_that_are_no_json(body: bytes) -> None:
+    with pytest.raises(ApiError) as caught:
+        validate("chat", body)
+    assert caught.value.status == 400
+    assert "Input should" not in caught.value.message
+    assert "http" not in caught.value.message
+
+
+def test_long_values_are_shortened() -> None:
+    with pytest.raises(ApiError) as caught:
+        validate("chat", json.dumps({"messages": "x" * 10_000}).encode())
+    assert len(caught.value.message) < 200
+
+
+def test_the_shape_of_errors() -> None:
+    assert json.loads(error_body("m é", "t", None, "c")) == {
+        "error": {"message": "m é", "type": "t", "param": None, "code": "c"}
+    }
+    assert ApiError(429, "full").headers == {"retry-after": "1"}
+    assert ApiError(429, "full").type == "rate_limit_error"
+    assert ApiError(503, "gone").type == "server_error"
+    assert ApiError(400, "bad").headers == {}
+    # A name with a lone surrogate can only come from this side; it must not break the answer.
+    assert b"?" in error_body("\ud800", "t", None, None)

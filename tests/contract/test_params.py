@@ -1,0 +1,210 @@
+"""From bodies to generation parameters, and what is told about it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overt.contract.effects import MAX_BYTES, MAX_ENTRIES, Effect, header
+from overt.contract.errors import ApiError
+from overt.contract.params import Deployment, GenerationParams, read
+
+MESSAGES = {"messages": [{"role": "user", "content": "x"}]}
+TOOLS = {"tools": [{"type": "function", "function": {"name": "f"}}]}
+DEPLOYMENT = Deployment(("a", "b"), 100, chat_template="tools documents", parser="hermes")
+
+
+def chat(deployment: Deployment = DEPLOYMENT, **fields: Any) -> tuple[GenerationParams, list[Effect]]:
+    return read("chat", json.dumps(MESSAGES | fields).encode(), deployment, "r")
+
+
+def refused(**fields: Any) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        chat(**fields)
+    return caught.value
+
+
+def test_defaults() -> None:
+    params, effects = chat()
+    assert effects == []
+    assert params == GenerationParams(
+        model="a",
+        request_id="r",
+        max_tokens=None,
+        max_tokens_field="max_tokens",
+        temperature=1.0,
+        top_p=1.0,
+        top_k=0,
+        min_p=0.0,
+        seed=None,
+        n=1,
+        stop=[],
+        stop_token_ids=[],
+        ignore_eos=False,
+        skip_special_tokens=True,
+        include_stop=False,
+        stream=False,
+        include_usage=False,
+        priority=0,
+        user=None,
+        key=None,
+        cache_salt=None,
+        tools=False,
+        add_generation_prompt=True,
+        continue_final_message=False,
+    )
+    assert read("completions", b'{"prompt": "x"}', DEPLOYMENT, "r")[0].max_tokens == 16
+
+
+def test_every_field_arrives() -> None:
+    params, effects = chat(
+        model="b",
+        max_completion_tokens=5,
+        temperature=0,
+        top_p=0.5,
+        top_k=7,
+        min_p=0.25,
+        seed=-(2**63),
+        n=3,
+        stop="end",
+        stop_token_ids=[99],
+        ignore_eos=True,
+        skip_special_tokens=False,
+        include_stop_str_in_output=True,
+        stream=True,
+        stream_options={"include_usage": True},
+        priority=4,
+        user="u",
+        cache_salt="s",
+        add_generation_prompt=False,
+        **TOOLS,
+    )
+    assert effects == []
+    assert params == GenerationParams(
+        model="b",
+        request_id="r",
+        max_tokens=5,
+        max_tokens_field="max_completion_tokens",
+        temperature=0,
+        top_p=0.5,
+        top_k=7,
+        min_p=0.25,
+        seed=-(2**63),
+        n=3,
+        stop=["end"],
+        stop_token_ids=[99],
+        ignore_eos=True,
+        skip_special_tokens=False,
+        include_stop=True,
+        stream=True,
+        include_usage=True,
+        priority=4,
+        user="u",
+        key=None,
+        cache_salt="s",
+        tools=True,
+        add_generation_prompt=False,
+        continue_final_message=False,
+    )
+
+
+def test_the_model_s_makers_give_defaults_that_requests_override() -> None:
+    config = {"temperature": 0.6, "top_p": 0.9, "top_k": 40, "min_p": "odd", "do_sample": True}
+    deployment = Deployment(("a",), 100, config)
+    params, _ = chat(deployment)
+    assert (params.temperature, params.top_p, params.top_k, params.min_p) == (0.6, 0.9, 40, 0.0)
+    params, _ = chat(deployment, temperature=0, top_p=1, top_k=-1)
+    assert (params.temperature, params.top_p, params.top_k) == (0, 1, 0)
+    assert chat(Deployment(("a",), 100, {"temperature": 9, "top_p": 0}))[0].temperature == 1.0
+
+
+def test_the_newer_name_of_max_tokens_wins_and_the_loser_is_told() -> None:
+    params, effects = chat(max_tokens=5, max_completion_tokens=6)
+    assert (params.max_tokens, params.max_tokens_field) == (6, "max_completion_tokens")
+    assert effects == [Effect("max_tokens", "inert")]
+    assert chat(max_tokens=6, max_completion_tokens=6)[1] == []
+
+
+@pytest.mark.parametrize("value", [2**31, 2**40, 10**30])
+def test_numbers_beyond_the_core_s_integers_mean_no_limit(value: int) -> None:
+    params, _ = chat(max_tokens=value, top_k=value)
+    assert params.max_tokens == params.top_k == 2**31 - 1
+
+
+def test_priority_is_capped_and_told() -> None:
+    params, effects = chat(priority=-5)
+    assert params.priority == 0
+    assert effects == [Effect("priority", "adapted", applied=0)]
+    assert chat(Deployment(("a",), 100, max_client_priority=-9), priority=-5) == (
+        chat(Deployment(("a",), 100, max_client_priority=-5), priority=-5)
+    )
+
+
+def test_what_happens_to_tools_is_told() -> None:
+    assert chat(tools=[])[1] == [Effect("tools", "inert")]
+    assert not chat(tools=[])[0].tools
+    assert not chat(tool_choice="none", **TOOLS)[0].tools
+    plain = Deployment(("a",), 100, chat_template="tools")
+    assert chat(plain, **TOOLS)[1] == [Effect("tools", "adapted", applied="prompt only")]
+    assert chat(Deployment(("a",), 100, chat_template="", parser="hermes"), **TOOLS)[1] == [
+        Effect("tools", "inert")
+    ]
+    strict = [{"type": "function", "function": {"name": "f", "strict": True}}]
+    assert chat(tools=strict)[1] == [Effect("tools[0].function.strict", "inert")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"model": "c"}, "model"),
+        ({"stream_options": {"include_usage": True}}, "stream_options"),
+        ({"stop_token_ids": [1, 100]}, "stop_token_ids[1]"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": "required", **TOOLS}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}, **TOOLS}, "tool_choice"),
+        ({"tool_choice": "sometimes", **TOOLS}, "tool_choice"),
+        ({"continue_final_message": True, "add_generation_prompt": True}, "continue_final_message"),
+        ({"chat_template_kwargs": {"tools": []}}, "chat_template_kwargs.tools"),
+        ({"chat_template_kwargs": {"chat_template": "x"}}, "chat_template_kwargs.chat_template"),
+    ],
+)
+def test_contradictions_are_refused(fields: dict[str, Any], param: str) -> None:
+    error = refused(**fields)
+    assert error.status == (404 if param == "model" else 400)
+    assert error.param == param
+
+
+def test_continuing_a_message_opens_no_turn() -> None:
+    params, _ = chat(continue_final_message=True)
+    assert params.continue_final_message
+    assert not params.add_generation_prompt
+
+
+def test_the_effects_header() -> None:
+    assert header([]) is None
+    effects = [
+        Effect("max_tokens", "adapted", applied=1192),
+        Effect('a"b\\c', "inert", nearest="n"),
+        Effect("größe%", "adapted", applied="ü"),
+    ]
+    assert header(effects) == (
+        b'"max_tokens";e=adapted;applied=1192, "a\\"b\\\\c";e=inert;nearest="n", '
+        b'%"gr%c3%b6%c3%9fe%25";e=adapted;applied=%"%c3%bc"'
+    )
+
+
+@given(st.lists(st.text(min_size=1, max_size=300), max_size=60))
+def test_the_header_is_bounded_ascii(names: list[str]) -> None:
+    value = header([Effect(name.encode("utf-8", "replace").decode(), "inert") for name in names])
+    if not names:
+        assert value is None
+        return
+    assert value is not None
+    assert len(value) <= MAX_BYTES
+    assert all(32 <= byte < 127 for byte in value)
+    shown = value.count(b";e=inert")
+    assert shown <= MAX_ENTRIES
+    if shown < len(names):
+        assert value.endswith(b'"...";more=%d' % (len(names) - shown))

@@ -1,0 +1,174 @@
+"""A small scheduler in Python: packs sequences into step arenas, with random block tables."""
+
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from overt.engine.arena import BLOCK_SIZE, FLAG_ALL_GREEDY, HEADER, PARAM_COLUMNS, Sections, word_views
+
+
+def make_layout(max_rows: int, max_tokens: int, max_blocks: int) -> Sections:
+    """A layout like the core's, in the same order."""
+    shapes: list[tuple[str, tuple[int, ...]]] = [
+        ("header", (32,)),
+        ("input_ids", (max_tokens,)),
+        ("positions", (max_tokens,)),
+        ("slot_mapping", (max_tokens,)),
+        ("query_start", (max_rows + 1,)),
+        ("seq_lens", (max_rows,)),
+        ("row_slot", (max_rows,)),
+        ("sample", (max_rows,)),
+        ("block_tables", (max_rows, max_blocks)),
+        ("slot_updates", (max_rows, 1 + len(PARAM_COLUMNS))),
+    ]
+    layout: Sections = []
+    offset = 0
+    for name, shape in shapes:
+        layout.append((name, offset, shape))
+        offset += int(np.prod(shape))
+    return [*layout, ("end", offset, ())]
+
+
+def param_row(
+    *,
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    top_k: int = 0,
+    min_p: float = 0.0,
+    seed: int = 0,
+    choice: int = 0,
+    greedy: bool = False,
+) -> list[int]:
+    """One row of the parameter table."""
+    bits = np.array([temperature, top_p, min_p], dtype=np.float32).view(np.int32).tolist()
+    low, high = np.array([seed & 0xFFFFFFFF, seed >> 32], dtype=np.uint32).view(np.int32).tolist()
+    return [bits[0], bits[1], top_k, bits[2], low, high, choice, int(greedy)]
+
+
+@dataclass
+class Sequence:
+    """One running sequence."""
+
+    prompt: list[int]
+    max_new: int
+    params: list[int] = field(default_factory=lambda: param_row(greedy=True))
+    arrives: int = 0
+    slot: int = -1
+    blocks: list[int] = field(default_factory=list)
+    computed: int = 0
+    made: list[int] = field(default_factory=list)
+    in_flight: int = 0
+    """Tokens that were sampled on the device and are not known here yet."""
+
+    def ids(self) -> list[int]:
+        """Known tokens, and -1 for those that only the device knows."""
+        return self.prompt + self.made + [-1] * self.in_flight
+
+    @property
+    def done(self) -> bool:
+        """All tokens are made or on their way."""
+        return len(self.made) + self.in_flight >= self.max_new
+
+
+class Packer:
+    """Packs steps: decode rows first, then prompt chunks within the token budget."""
+
+    def __init__(
+        self, *, max_rows: int, max_tokens: int, max_blocks: int, num_blocks: int, chunk: int, seed: int = 0
+    ) -> None:
+        self.layout = make_layout(max_rows, max_tokens, max_blocks)
+        self.limits = (max_rows, max_tokens, max_blocks)
+        self.num_blocks = num_blocks
+        self.chunk = chunk
+        self.free = list(range(1, num_blocks))
+        random.Random(seed).shuffle(self.free)
+        self.free_slots = list(range(max_rows))
+        self.running: list[Sequence] = []
+        self.rows: dict[int, list[tuple[Sequence, bool]]] = {}
+
+    def admit(self, sequence: Sequence) -> None:
+        """Gives the sequence a slot."""
+        sequence.slot = self.free_slots.pop()
+        self.running.append(sequence)
+
+    def pack(self, plan: int, arena: torch.Tensor) -> bool:
+        """Fills `arena` with the next step. False when there is nothing to run."""
+        words = word_views(arena, self.layout)
+        decode, prefill = [], []
+        budget = self.limits[1]
+        for sequence in self.running:
+            left = len(sequence.ids()) - sequence.computed
+            if left <= 0 or (sequence.done and sequence.computed >= len(sequence.prompt)):
+                continue
+            if left == 1 and budget:
+                decode.append((sequence, 1))
+                budget -= 1
+        for sequence in self.running:
+            left = len(sequence.ids()) - sequence.computed
+            if left > 1 and budget:
+                count = min(left, self.chunk, budget)
+                prefill.append((sequence, count))
+                budget -= count
+        # A chunk of one token is a decode row like any other.
+        decode += [item for item in prefill if item[1] == 1]
+        rows = decode + [item for item in prefill if item[1] > 1]
+        if not rows:
+            return False
+        at = updates = 0
+        self.rows[plan] = []
+        longest = samples = 0
+        for row, (sequence, count) in enumerate(rows):
+            start, end = sequence.computed, sequence.computed + count
+            while len(sequence.blocks) * BLOCK_SIZE < end:
+                sequence.blocks.append(self.free.pop())
+            if start == 0:
+                words["slot_updates"][updates] = [sequence.slot, *sequence.params]
+                updates += 1
+            positions = np.arange(start, end)
+            tokens = slice(at, at + count)
+            words["input_ids"][tokens] = sequence.ids()[start:end]
+            words["positions"][tokens] = positions
+            words["slot_mapping"][tokens] = (
+                np.array(sequence.blocks)[positions // BLOCK_SIZE] * BLOCK_SIZE + positions % BLOCK_SIZE
+            )
+            words["query_start"][row : row + 2] = [at, at + count]
+            words["seq_lens"][row] = end
+            words["row_slot"][row] = sequence.slot
+            samples_now = end == len(sequence.ids())
+            words["sample"][row] = samples_now
+            words["block_tables"][row, : len(sequence.blocks)] = sequence.blocks
+            sequence.computed = end
+            sequence.in_flight += samples_now
+            samples += samples_now
+            longest = max(longest, end)
+            at += count
+            self.rows[plan].append((sequence, samples_now))
+        all_greedy = all(sequence.params[-1] for sequence, _ in rows)
+        header = {
+            "plan": plan,
+            "rows": len(rows),
+            "tokens": at,
+            "decode_rows": len(decode),
+            "slot_updates": updates,
+            "max_seq_len": longest,
+            "max_query_len": max(count for _, count in rows),
+            "samples": samples,
+            "flags": FLAG_ALL_GREEDY if all_greedy else 0,
+        }
+        words["header"][: len(HEADER)] = [header[name] for name in HEADER]
+        return True
+
+    def apply(self, plan: int, tokens: list[int]) -> None:
+        """Takes a step's tokens; sequences that are complete free their blocks and slots."""
+        for (sequence, sampled), token in zip(self.rows.pop(plan), tokens, strict=True):
+            if not sampled:
+                assert token == 0
+                continue
+            sequence.in_flight -= 1
+            sequence.made.append(token)
+            if len(sequence.made) == sequence.max_new:
+                self.running.remove(sequence)
+                self.free += sequence.blocks
+                self.free_slots.append(sequence.slot)
