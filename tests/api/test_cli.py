@@ -122,7 +122,7 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
 # --- a server's life ---
 
 SERVER = """
-import subprocess, sys, time
+import subprocess, sys, threading, time
 sys.path[:0] = {path!r}
 import api.fake as fake
 from overt.cli import launch as command
@@ -134,6 +134,8 @@ plan = {plan!r}
 def respond(request):
     if request.params.stream:
         request.frame("a", status=200)
+        if request.params.user == "brief":
+            threading.Timer(0.5, request.frame, ["[DONE]"], dict(ended=True)).start()
     else:
         request.whole(200, dict(ok=1))
 front.respond = respond
@@ -240,16 +242,14 @@ def test_term_lets_running_streams_end_and_exits_with_0() -> None:
     with server() as process:
         _, port = ready(process)
         with connect(port) as connection, connect(port) as idle:
-            connection.sendall(post(PATH, CHAT | {"stream": True}))
+            connection.sendall(post(PATH, CHAT | {"stream": True, "user": "brief"}))
             seen = read_until(connection, b"data: a\n\n")
             process.send_signal(signal.SIGTERM)
             assert read_all(idle) == b""
-            assert process.poll() is None
             with pytest.raises(ConnectionRefusedError):
                 connect(port).close()
-            # The stream still runs; its client ends it.
-            assert seen
-            connection.close()
+            seen += read_all(connection)
+            assert unchunked(split(seen)[2]) == b"data: a\n\ndata: [DONE]\n\n"
         code, out, err = finish(process)
         assert (code, err) == (0, "")
         assert "engine ended True" in out

@@ -236,7 +236,8 @@ def test_tokenize_and_detokenize() -> None:
         )
         assert answer.json()["tokens"][1:] == [0, 1]
         assert answer.json()["token_strs"][1:] == ["<0>", "<1>"]
-        for body in ({}, CHAT | {"prompt": "x"}, {"prompt": 5}, {"prompt": "forbidden"}, {"messages": []}):
+        wrong: list[dict[str, Any]] = [CHAT | {"prompt": "x"}, {"prompt": 5}, {"prompt": "forbidden"}, {}]
+        for body in [*wrong, {"messages": []}]:
             answer = http.post("/tokenize", json=body)
             assert answer.status_code == 400, body
             assert error_of(answer.content)["param"] in ("prompt", "messages")

@@ -12,7 +12,7 @@ from overt.contract.errors import ApiError
 from overt.contract.params import Deployment, GenerationParams, read
 
 MESSAGES = {"messages": [{"role": "user", "content": "x"}]}
-TOOLS = {"tools": [{"type": "function", "function": {"name": "f"}}]}
+TOOLS: dict[str, Any] = {"tools": [{"type": "function", "function": {"name": "f"}}]}
 DEPLOYMENT = Deployment(("a", "b"), 100, chat_template="tools documents", parser="hermes")
 
 

@@ -99,6 +99,7 @@ def run(
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=65,
         timeout_graceful_shutdown=int(drain_timeout + _LAST_FRAMES_S) + 1,
     )

@@ -22,7 +22,7 @@ class Effect:
 
 
 def header(effects: Sequence[Effect]) -> bytes | None:
-    """The `overt-effects` header, a list of RFC 9651: `"store";e=inert, …`. None: there is nothing to tell."""
+    """The `overt-effects` header, a list of RFC 9651: `"store";e=inert, …`. None: nothing is to be told."""
     if not effects:
         return None
     entries: list[str] = []

@@ -45,13 +45,12 @@ def model_of(route: Route) -> type[BaseModel]:
 
 def _model(route: Route, name: str, prefix: str) -> type[BaseModel]:
     honoured = [field for field in by_name(route).values() if field.effect == "honoured"]
-    inner = {field.name.partition(".")[0] for field in honoured if "." in field.name}
     fields: dict[str, Any] = {}
     for field in honoured:
         if not field.name.startswith(prefix) or "." in field.name[len(prefix) :]:
             continue
         kind: Any = _annotation(field)
-        if not prefix and field.name in inner:
+        if not prefix and field.name in _nested(route):
             words = field.name.title().replace("_", "")
             kind = _model(route, f"{name.removesuffix('Request')}{words}", f"{field.name}.")
         info: Any = Info(description=field.meaning)
@@ -123,9 +122,17 @@ def _check_extra(route: Route, prefix: str, body: BaseModel, effects: list[Effec
         elif not any(_same(value, noop) for noop in field.noop):
             raise refusal(field)
     if not prefix:
-        for name, value in body:
-            if isinstance(value, BaseModel):
+        for name in _nested(route):
+            value = getattr(body, name)
+            if value is not None:
                 _check_extra(route, f"{name}.", value, effects)
+
+
+@cache
+def _nested(route: Route) -> frozenset[str]:
+    """Fields whose members have rows of their own."""
+    honoured = (field.name for field in by_name(route).values() if field.effect == "honoured")
+    return frozenset(name.partition(".")[0] for name in honoured if "." in name)
 
 
 def refusal(field: Field) -> ApiError:

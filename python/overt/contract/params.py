@@ -15,6 +15,8 @@ T = TypeVar("T")
 _NO_LIMIT = 2**31 - 1
 """More than any context or vocabulary holds, and within the core's integers."""
 
+_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
+
 _OWN_VARIABLES = frozenset(
     {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template"}
 )
@@ -70,7 +72,14 @@ class Deployment:
     """The format that tool calls are read in; none: they stay text."""
     max_client_priority: int = 0
 
-    def default(self, name: str, otherwise: float) -> float:
+    sampling: Mapping[str, float] = field(init=False)
+    """What sampling fields are where a request does not say."""
+
+    def __post_init__(self) -> None:
+        defaults = {name: self._default(name, value) for name, value in _SAMPLING.items()}
+        object.__setattr__(self, "sampling", defaults)
+
+    def _default(self, name: str, otherwise: float) -> float:
         """The model's default for a sampling field, where it gives a usable one."""
         value = self.generation_config.get(name)
         row = by_name("chat")[name]
@@ -118,16 +127,17 @@ def read(
         if token >= deployment.vocab_size:
             wanted = f"a token id from 0 to {deployment.vocab_size - 1}"
             raise wrong_value(f"stop_token_ids[{index}]", wanted, token)
-    top_k = _given(get("top_k"), deployment.default("top_k", 0))
+    sampling = deployment.sampling
+    top_k = _given(get("top_k"), sampling["top_k"])
     params = GenerationParams(
         model=model,
         request_id=request_id,
         max_tokens=max_tokens,
         max_tokens_field=max_tokens_field,
-        temperature=_given(get("temperature"), deployment.default("temperature", 1.0)),
-        top_p=_given(get("top_p"), deployment.default("top_p", 1.0)),
+        temperature=_given(get("temperature"), sampling["temperature"]),
+        top_p=_given(get("top_p"), sampling["top_p"]),
         top_k=min(max(int(top_k), 0), _NO_LIMIT),
-        min_p=_given(get("min_p"), deployment.default("min_p", 0.0)),
+        min_p=_given(get("min_p"), sampling["min_p"]),
         seed=get("seed"),
         n=_given(get("n"), 1),
         stop=get("stop") or [],

@@ -59,7 +59,7 @@ class Header:
 
 def arena_words(layout: Sections) -> int:
     """Length of an arena in int32 words."""
-    return max(offset + _size(shape) for name, offset, shape in layout if name != "end")
+    return max(offset + (0 if name == "end" else _size(shape)) for name, offset, shape in layout)
 
 
 def tensor_views(arena: torch.Tensor, layout: Sections) -> dict[str, torch.Tensor]:

@@ -99,10 +99,8 @@ class _NoHostReads(TorchFunctionMode):
     ) -> Any:
         if func in _HOST_READS:
             raise GraphError(f"Tensor.{func.__name__} waits for the device; a captured step must not")
-        if func is torch.Tensor.to and any(
-            isinstance(arg, (str, torch.device)) and torch.device(arg).type == "cpu"
-            for arg in (*args[1:], (kwargs or {}).get("device"))
-        ):
+        # `to(other.device)` names no device: on a GPU it stays there.
+        if func is torch.Tensor.to and any(arg == "cpu" for arg in (*args[1:], (kwargs or {}).get("device"))):
             raise GraphError("Tensor.to('cpu') waits for the device; a captured step must not")
         return func(*args, **(kwargs or {}))
 

@@ -1,10 +1,12 @@
 """The KV cache: two tensors a layer, addressed by physical slot (block * 16 + offset)."""
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import torch
 
 from overt.engine.arena import BLOCK_SIZE
@@ -14,6 +16,9 @@ CUDA_SHARE: Final = 0.9
 
 HOST_SHARE: Final = 0.25
 """The same of the available host memory, which other programs want too."""
+
+HOST_MOST: Final = 4 << 30
+"""Bytes that the cache takes on a CPU at most when no size is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,8 @@ class KvCache:
         self.num_blocks = num_blocks
         self.layers = [
             LayerKv(
-                torch.zeros(slots, layer.heads, layer.key_dim, dtype=dtype, device=device),
-                torch.zeros(slots, layer.heads, layer.value_dim, dtype=dtype, device=device),
+                _zeros((slots, layer.heads, layer.key_dim), dtype, device),
+                _zeros((slots, layer.heads, layer.value_dim), dtype, device),
             )
             for layer in layers
         ]
@@ -66,6 +71,14 @@ class KvCache:
         for tensor in self.tensors():
             by_block = tensor.view(self.num_blocks, -1)
             by_block[blocks] = torch.nan_to_num(by_block[blocks], nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _zeros(shape: tuple[int, int, int], dtype: torch.dtype, device: str) -> torch.Tensor:
+    """Zeros; on a CPU pages that the system zeroes when they are first touched, so that a large cache costs no start."""
+    if device.startswith("cuda"):
+        return torch.zeros(shape, dtype=dtype, device=device)
+    bytes_ = np.zeros(math.prod(shape) * dtype.itemsize, dtype=np.uint8)
+    return torch.from_numpy(bytes_).view(dtype).view(shape)
 
 
 def blocks_that_fit(
@@ -97,7 +110,7 @@ def _free_bytes(device: str) -> int:
     if device.startswith("cuda"):
         free, _ = torch.cuda.mem_get_info(device)
         return int(free * CUDA_SHARE)
-    return int(_available_host_bytes() * HOST_SHARE)
+    return min(int(_available_host_bytes() * HOST_SHARE), HOST_MOST)
 
 
 def _available_host_bytes() -> int:

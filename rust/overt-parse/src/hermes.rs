@@ -105,9 +105,9 @@ impl Parser for Hermes {
                 self.give_up(call, out);
             }
             self.prose.release_held(out);
-            self.prose.in_block = false;
-            if piece.text == OPEN {
-                self.open("");
+            match piece.text {
+                OPEN => self.open(""),
+                _ => self.prose.leave_block(),
             }
         }
     }
@@ -244,8 +244,10 @@ impl Prose {
         let fits = |marker: &str| marker.starts_with(self.held.as_str());
         if fits(OPEN) || (self.in_block && fits(CLOSE)) {
             let opened = self.held == OPEN;
+            if !opened && self.held == CLOSE {
+                self.leave_block();
+            }
             if opened || self.held == CLOSE {
-                self.in_block = false;
                 self.held.clear();
             }
             return (next.len_utf8(), opened);
@@ -254,6 +256,14 @@ impl Prose {
         self.held.pop();
         self.release_held(out);
         (0, false)
+    }
+
+    /// The closing marker has come: white space before it belonged to the block.
+    fn leave_block(&mut self) {
+        if self.in_block {
+            self.blank.clear();
+            self.in_block = false;
+        }
     }
 
     fn release_held(&mut self, out: &mut Events) {
