@@ -1,11 +1,12 @@
 """A client that leaves takes everything of its request with it, and nothing of anyone else's."""
 
 import asyncio
+import json
 import random
 
 import httpx
 
-from serve.server import Server, serving, text_of
+from serve.server import serving, text_of
 
 BODY = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 400, "stream": True}
 
@@ -32,8 +33,6 @@ async def _stay(url: str) -> str:
         async with client.stream("POST", f"{url}/v1/chat/completions", json=BODY) as response:
             lines = [line async for line in response.aiter_lines() if line.startswith("data: ")]
     assert lines[-1] == "data: [DONE]"
-    import json
-
     return text_of([json.loads(line.removeprefix("data: ")) for line in lines[:-1]])
 
 
@@ -59,7 +58,7 @@ def test_200_streams_killed_at_random() -> None:
             assert word not in server.log, server.log
 
 
-def test_a_queued_request_is_aborted(sim: Server) -> None:
+def test_a_queued_request_is_aborted() -> None:
     flags = ("--model-runner", "sim", "--sim-step-ms", "20", "--max-num-seqs", "1")
     with serving("demo", *flags) as server:
         with server.client.stream("POST", "/v1/chat/completions", json=BODY) as running:

@@ -145,6 +145,10 @@ def wait_ready(front: "Front", process: subprocess.Popen[bytes]) -> bytes:
             code = process.returncode
             died = f" (exit code {code})" if code not in (None, 0, 1) else ""
             raise CannotServeError(f"{error}{died}") from error
+        except InterruptedStartError:
+            # While it loads, an engine does not look at its link.
+            process.kill()
+            raise
         if hello is not None:
             return hello
 
