@@ -47,6 +47,9 @@ PARAM_COLUMNS: Final[tuple[str, ...]]
 HEADER: Final[tuple[str, ...]]
 """Names of the arena's header words, in order."""
 
+FLAG_ALL_GREEDY: Final[int]
+"""Bit of the header's `flags`: every row of the step is greedy."""
+
 def arena_layout(max_rows: int, max_tokens: int, max_blocks: int) -> list[tuple[str, int, tuple[int, ...]]]:
     """Sections of a step arena: (name, offset in int32 words, shape). The last entry is ("end", words, ())."""
 

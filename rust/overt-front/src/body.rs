@@ -73,7 +73,7 @@ fn check_tools(tools: &Value) -> Result<(), RequestError> {
             return wrong(format!("{path}.type"), "Only tools of type \"function\" are supported.");
         }
         let name = tool.get("function").and_then(|function| function.get("name"));
-        if !name.is_some_and(|name| name.as_str().is_some_and(|name| !name.is_empty())) {
+        if name.is_none_or(|name| name.as_str().is_none_or(|name| name.is_empty())) {
             return wrong(
                 format!("{path}.function.name"),
                 "Every tool needs a `function` with a `name` that is a non-empty string.",

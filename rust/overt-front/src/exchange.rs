@@ -135,6 +135,8 @@ impl Exchange {
             return;
         }
         self.ended = true;
+        // What is said last is said even to a connection that took nothing for long.
+        self.blocked = false;
         if self.generation.stream && (self.head_sent || !self.outbox.is_empty()) {
             self.writer.error(&error.body, &mut self.outbox);
         } else {
@@ -144,9 +146,9 @@ impl Exchange {
         }
     }
 
-    /// The head goes out before the first token.
+    /// The head goes out before the first token. An answer that has ended meanwhile keeps its status.
     pub(crate) fn head_goes(&mut self) {
-        self.head_sent = true;
+        self.head_sent |= !self.ended;
     }
 
     pub(crate) fn has_bytes(&self) -> bool {

@@ -201,11 +201,11 @@ impl Front {
     /// The client left: frees everything of the request.
     pub fn abort(&self, handle: u64) {
         let mut state = self.shared.state.lock();
-        if let Some(exchange) = state.exchanges.remove(&handle) {
-            if !exchange.ended {
-                state.stats.requests_aborted += 1;
-                self.shared.tell(&ToEngine::Abort { request: handle });
-            }
+        if let Some(exchange) = state.exchanges.remove(&handle)
+            && !exchange.ended
+        {
+            state.stats.requests_aborted += 1;
+            self.shared.tell(&ToEngine::Abort { request: handle });
         }
     }
 
@@ -368,11 +368,12 @@ fn check_ids(model: &ServedModel, ids: &[u32]) -> Result<(), RequestError> {
 
 impl State {
     fn list(&mut self, handle: u64) {
-        if let Some(exchange) = self.exchanges.get_mut(&handle) {
-            if !exchange.listed && !exchange.blocked {
-                exchange.listed = true;
-                self.ready.push(handle);
-            }
+        if let Some(exchange) = self.exchanges.get_mut(&handle)
+            && !exchange.listed
+            && !exchange.blocked
+        {
+            exchange.listed = true;
+            self.ready.push(handle);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overt_engine::{COLUMNS, Config, EngineError, Inbox};
+use overt_engine::{COLUMNS, Config, EngineError, FLAG_ALL_GREEDY, Inbox};
 use overt_link::{Sender, ToFront};
 use overt_sched::arena;
 use parking_lot::Mutex;
@@ -145,6 +145,7 @@ fn broken(error: &overt_link::LinkError) -> PyErr {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PARAM_COLUMNS", PyTuple::new(module.py(), COLUMNS)?)?;
     module.add("HEADER", PyTuple::new(module.py(), arena::HEADER)?)?;
+    module.add("FLAG_ALL_GREEDY", FLAG_ALL_GREEDY)?;
     module.add_class::<Engine>()?;
     module.add_function(wrap_pyfunction!(cannot_start, module)?)?;
     module.add_function(wrap_pyfunction!(arena_layout, module)?)
