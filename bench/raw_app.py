@@ -1,6 +1,6 @@
 """The floor to compare with: a raw ASGI app on uvicorn that writes prepared SSE bytes, one frame a stream and step.
 
-    python bench/raw_app.py PORT STEP_MS
+python bench/raw_app.py PORT STEP_MS
 """
 
 import asyncio

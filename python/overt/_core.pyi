@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, final
 
-from typing_extensions import Buffer, disjoint_base
+from typing_extensions import disjoint_base
 
 __version__: Final[str]
 
@@ -64,8 +64,8 @@ class Engine:
     def hello(self, meta: bytes) -> None:
         """Tells the API process that the model is ready; `meta` is JSON."""
 
-    def bind(self, first: Buffer, second: Buffer) -> None:
-        """Lends two int32 arenas (writable, contiguous) that `schedule` fills alternately."""
+    def bind(self, first: Any, second: Any) -> None:
+        """Lends two arenas that `schedule` fills alternately: writable, contiguous int32 buffers."""
 
     def layout(self) -> list[tuple[str, int, tuple[int, ...]]]:
         """The layout of the arenas to bind, as `arena_layout` gives it."""
@@ -76,8 +76,8 @@ class Engine:
     def wait(self, timeout_ms: int) -> bool:
         """Sleeps until a message arrives or the time is over. False when the API process is gone."""
 
-    def decide(self, plan_id: int, tokens: Buffer) -> None:
-        """Applies one int32 token a row (-1: the row's logits were not finite); one message goes out."""
+    def decide(self, plan_id: int, tokens: Any) -> None:
+        """Applies an int32 buffer with one token a row (-1: the row's logits were not finite); one message goes out."""
 
     def fail(self) -> None:
         """The running steps raised: their requests end with an error, KV and prefix cache are dropped."""
@@ -102,7 +102,10 @@ class Front:
         """`fd` is this process's end of the link (owned from now on); `config` is JSON (see api/state.py)."""
 
     def wait_ready(self, timeout_ms: int) -> bytes | None:
-        """The engine's hello as JSON; None when the time is over. Raises RuntimeError when the engine refused or died."""
+        """The engine's hello as JSON; None when the time is over.
+
+        Raises RuntimeError when the engine refused or died.
+        """
 
     @property
     def parser(self) -> str | None:
@@ -130,14 +133,17 @@ class Front:
 
     def take_ready(self) -> list[tuple[int, bool, int, bytes]]:
         """(handle, ended, status, bytes) for every request with something to write. status is 200 or an error's
-        status on the first item of a handle, 0 on later ones. An error before the headers is one ended item whose bytes are the
-        JSON error; a non-streamed answer is one ended item.
+        status on the first item of a handle, 0 on later ones. An error before the headers is one ended item whose
+        bytes are the JSON error; a non-streamed answer is one ended item.
         """
 
     def tokenize(
         self, protocol: str, body: bytes, add_generation_prompt: bool, add_special_tokens: bool | None
     ) -> list[int]:
-        """Token ids of a body's `messages` ("chat") or `prompt` ("completions"). Raises RequestError. Run it off the loop."""
+        """Token ids of a body's `messages` ("chat") or `prompt` ("completions"). Run it off the loop.
+
+        Raises RequestError.
+        """
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """Text of ids. Raises RequestError for an id outside the vocabulary."""

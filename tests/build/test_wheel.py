@@ -26,7 +26,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_contents(wheel: Path) -> None:
     assert "-cp311-abi3-" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"overt", f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"}
+    assert {name.split("/")[0] for name in names} == {
+        "overt",
+        f"{'-'.join(wheel.name.split('-')[:2])}.dist-info",
+    }
     for needed in ("overt/py.typed", "overt/_core.pyi", "overt/_core.abi3.so", "overt/kernels/__init__.py"):
         assert needed in names
     sources = {path.name for path in (ROOT / "cuda").iterdir() if path.suffix in (".py", ".cu")}
@@ -46,7 +49,11 @@ def test_installs_and_has_its_scripts(wheel: Path, tmp_path: Path) -> None:
     assert "overt=overt.cli:main" in text.replace(" ", "")
     code = "import overt, overt._core, overt.kernels; print(overt.__file__)"
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={"PYTHONPATH": str(target)}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(target)},
     )
     assert run.returncode == 0, run.stderr
     assert Path(run.stdout.strip()).is_relative_to(target)

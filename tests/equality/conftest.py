@@ -15,12 +15,26 @@ from overt.models import ModelFiles, load, resolve
 
 COUNT = 48
 QUESTIONS = (
-    "What is the capital of France?", "Name three rivers of Europe.", "Why is the sky blue?",
-    "Write a line about the sea.", "Count from one to ten.", "Who wrote Hamlet?", "What is 12 times 12?",
-    "Translate 'good morning' to Spanish.", "List four colours.", "What does a baker do?",
-    "Explain gravity to a child.", "Give a synonym of 'happy'.", "What is the tallest mountain?",
-    "Describe a cat in one sentence.", "How many days has a leap year?", "What is the opposite of cold?",
-    "Tell me about the moon.", "Which animal is the fastest?", "What is water made of?", "Recommend a hobby.",
+    "What is the capital of France?",
+    "Name three rivers of Europe.",
+    "Why is the sky blue?",
+    "Write a line about the sea.",
+    "Count from one to ten.",
+    "Who wrote Hamlet?",
+    "What is 12 times 12?",
+    "Translate 'good morning' to Spanish.",
+    "List four colours.",
+    "What does a baker do?",
+    "Explain gravity to a child.",
+    "Give a synonym of 'happy'.",
+    "What is the tallest mountain?",
+    "Describe a cat in one sentence.",
+    "How many days has a leap year?",
+    "What is the opposite of cold?",
+    "Tell me about the moon.",
+    "Which animal is the fastest?",
+    "What is water made of?",
+    "Recommend a hobby.",
 )
 
 
@@ -56,4 +70,4 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """SmolLM2 and tiny random models of four families."""
     name: str = request.param
     folder = None if name == "smollm2" else make(name, tmp_path_factory.mktemp(name))
-    yield _case(name, folder)
+    return _case(name, folder)

@@ -40,9 +40,7 @@ class Recorder:
         rows = int(arena[_core.HEADER.index("rows")])
         self.largest_step = max(self.largest_step, int(arena[_core.HEADER.index("tokens")]))
         samples = arena[self._layout["sample"] :][:rows]
-        self._rows[plan_id] = [
-            self._core.row(plan_id, row)[:2] if samples[row] else None for row in range(rows)
-        ]
+        self._rows[plan_id] = [self._core.row(plan_id, row)[:2] if samples[row] else None for row in range(rows)]
         self._runner.launch(plan_id)
 
     def sample(self, plan_id: int) -> None:
@@ -109,7 +107,10 @@ class Harness:
             "tool_call_parser": "none",
         }
         self.front = _core.Front(here.detach(), json.dumps(front).encode())
-        meta = {"model": {"max_model_len": max_model_len, "vocab_size": files.vocab_size}, "chat_template": None}
+        meta = {
+            "model": {"max_model_len": max_model_len, "vocab_size": files.vocab_size},
+            "chat_template": None,
+        }
         self.core.hello(json.dumps(meta).encode())
         assert self.front.wait_ready(10_000) is not None
         self._thread = threading.Thread(
@@ -122,13 +123,32 @@ class Harness:
     def submit(self, prompt: Sequence[int], count: int, **changes: Any) -> int:
         """Starts a request; returns its handle."""
         self._handles += 1
-        params = dict(
-            max_tokens=count, temperature=0.0, top_p=1.0, top_k=0, min_p=0.0, seed=None, n=1, stop=[],
-            stop_token_ids=[], ignore_eos=True, skip_special_tokens=False, include_stop=False, stream=False,
-            include_usage=False, priority=0, user=None, key=None, cache_salt=None, model="m", request_id="r",
-            tools=False, add_generation_prompt=True, continue_final_message=False,
-            max_tokens_field="max_tokens",
-        )
+        params = {
+            "max_tokens": count,
+            "temperature": 0.0,
+            "top_p": 1.0,
+            "top_k": 0,
+            "min_p": 0.0,
+            "seed": None,
+            "n": 1,
+            "stop": [],
+            "stop_token_ids": [],
+            "ignore_eos": True,
+            "skip_special_tokens": False,
+            "include_stop": False,
+            "stream": False,
+            "include_usage": False,
+            "priority": 0,
+            "user": None,
+            "key": None,
+            "cache_salt": None,
+            "model": "m",
+            "request_id": "r",
+            "tools": False,
+            "add_generation_prompt": True,
+            "continue_final_message": False,
+            "max_tokens_field": "max_tokens",
+        }
         body = json.dumps({"prompt": list(prompt)}).encode()
         self.front.submit(self._handles, "completions", body, GenerationParams(**(params | changes)), False)
         return self._handles

@@ -13,7 +13,7 @@ SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 MERGES = (
     "Ġ t", "Ġ a", "h e", "i n", "r e", "o n", "Ġt he", "e r", "Ġ s", "a t", "Ġ c", "n d", "Ġ o", "e s", "o r",
     "e n", "Ġ w", "Ġ f", "i s", "i t", "o u", "a n", "Ġ i", "in g", "Ġo f", "Ġa nd", "a l", "a s", "u s", "us er",
-    "a s", "as s", "is t", "ass ist", "an t", "assist ant",
+    "as s", "is t", "ass ist", "an t", "assist ant",
 )
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
@@ -74,18 +74,19 @@ def make(kind: str, folder: Path, *, shards: int = 1, seed: int = 0) -> Path:
         "model_max_length": CONTEXT,
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2))
-    generation = {"bos_token_id": 1, "eos_token_id": [2, 0], "pad_token_id": 0}
-    (folder / "generation_config.json").write_text(json.dumps(generation))
     model = build(kind, vocab_size=tokenizer.get_vocab_size(), seed=seed)
     model.config.architectures = [type(model).__name__]
-    model.config.save_pretrained(folder)
     if kind == "mixtral":
+        assert shards == 1, "transformers decides the shards of what it converts"
         model.save_pretrained(folder)
-        return folder
-    state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    if model.config.tie_word_embeddings:
-        del state["lm_head.weight"]
-    _save(state, folder, shards)
+    else:
+        model.config.save_pretrained(folder)
+        state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+        if model.config.tie_word_embeddings:
+            del state["lm_head.weight"]
+        _save(state, folder, shards)
+    generation = {"bos_token_id": 1, "eos_token_id": [2, 0], "pad_token_id": 0}
+    (folder / "generation_config.json").write_text(json.dumps(generation))
     return folder
 
 
@@ -95,12 +96,20 @@ def build(kind: str, *, vocab_size: int, seed: int = 0) -> Any:
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     generator = torch.Generator().manual_seed(seed)
     # Gemma's norms multiply by one plus their weight.
-    centre = 0.0 if kind == "gemma3" else 1.0
+    one = 0.0 if kind == "gemma3" else 1.0
+    tied = config.tie_word_embeddings
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
-            is_norm = "norm" in name
-            parameter.copy_(centre + 0.1 * noise if is_norm else 0.2 * noise)
+            if tied and name == "model.embed_tokens.weight":
+                # A tied head favours the token that came in, unless the layers outweigh its embedding.
+                parameter.copy_(0.05 * noise)
+            elif tied and name == "model.norm.weight":
+                parameter.copy_(one + 3.0 + 0.1 * noise)
+            elif "norm" in name:
+                parameter.copy_(one + 0.1 * noise)
+            else:
+                parameter.copy_(0.2 * noise)
     return model
 
 

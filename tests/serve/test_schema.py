@@ -7,7 +7,11 @@ import pytest
 from serve.schema import check, check_streamed_completion
 from serve.server import Server, text_of
 
-CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Name three rivers."}], "max_tokens": 12, "temperature": 0}
+CHAT: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "Name three rivers."}],
+    "max_tokens": 12,
+    "temperature": 0,
+}
 COMPLETION: dict[str, Any] = {"prompt": "Three rivers are", "max_tokens": 12, "temperature": 0}
 USAGE = {"stream_options": {"include_usage": True}}
 

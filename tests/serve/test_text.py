@@ -9,7 +9,8 @@ import pytest
 
 from serve.server import Server, serving, text_of
 
-CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Zo\u00eb\u2019s \\"town\\"", "days": 3}}\n</tool_call>'
+ARGUMENTS = '{"city": "Zo\u00eb\u2019s \\"town\\"", "days": 3}'
+CALL = '<tool_call>\n{"name": "weather", "arguments": ' + ARGUMENTS + "}\n</tool_call>"
 ANSWERS: dict[str, dict[str, Any]] = {
     "emoji": {"bytes_hex": ["f09f", "9088", "e29d", "a4efb88f", "20c3", "a9"]},
     "invalid": {"bytes_hex": ["61", "ff", "62", "c3"]},
@@ -104,7 +105,7 @@ def _call(server: Server) -> None:
     assert message["content"].strip() == text_of(chunks).strip() == "Let me look."
     (call,) = message["tool_calls"]
     assert call["function"]["name"] == "weather"
-    assert json.loads(call["function"]["arguments"]) == {"city": "Zo\u00eb\u2019s \"town\"", "days": 3}
+    assert json.loads(call["function"]["arguments"]) == {"city": 'Zo\u00eb\u2019s "town"', "days": 3}
     assert choice["finish_reason"] == "tool_calls"
     assert _finish(chunks) == ["tool_calls"]
     call_id, name, arguments = _joined_call(chunks)

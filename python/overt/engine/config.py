@@ -76,9 +76,7 @@ def core_config(config: ServeConfig, files: ModelFiles, limits: Limits, *, num_b
     ).encode()
 
 
-def hello(
-    files: ModelFiles, limits: Limits, *, vocab_size: int, num_blocks: int, dtype: str, device: str
-) -> bytes:
+def hello(files: ModelFiles, limits: Limits, *, vocab_size: int, num_blocks: int, dtype: str, device: str) -> bytes:
     """What the API process is told when the model is ready, as JSON."""
     architectures = files.config.get("architectures") or ["unknown"]
     return json.dumps(

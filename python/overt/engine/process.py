@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 from overt import _core
 from overt.cli.config import ServeConfig
@@ -12,6 +12,8 @@ from overt.models import ModelError, ModelFiles, resolve
 
 if TYPE_CHECKING:
     import torch
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 
 def serve(fd: int, config: ServeConfig) -> int:
@@ -28,8 +30,10 @@ def serve(fd: int, config: ServeConfig) -> int:
         _core.cannot_start(fd, str(error))
         return 1
     except MemoryError:
-        _core.cannot_start(fd, "the model and its KV cache do not fit into memory; lower --max-model-len or "
-                               "--kv-cache-memory-bytes")
+        _core.cannot_start(
+            fd,
+            "the model and its KV cache do not fit into memory; lower --max-model-len or --kv-cache-memory-bytes",
+        )
         return 1
 
 
@@ -46,7 +50,7 @@ def _serve_torch(fd: int, config: ServeConfig, files: ModelFiles) -> int:
     with Progress(f"loading {files.name}") as progress:
         model = load(
             files,
-            dtype=config.dtype,
+            dtype=cast("Dtype", config.dtype),
             device=device,
             progress=progress.update,
             attn_implementation=ATTENTION,
@@ -76,8 +80,16 @@ def _serve_torch(fd: int, config: ServeConfig, files: ModelFiles) -> int:
     first, second = (arena.numpy() for arena in runner.arenas)
     core.bind(first, second)
     dtype = str(_dtype_of(model)).removeprefix("torch.")
-    return _run(core, runner, files, bounds, vocab_size=files.vocab_size, num_blocks=num_blocks,
-                dtype=dtype, device=device)
+    return _run(
+        core,
+        runner,
+        files,
+        bounds,
+        vocab_size=files.vocab_size,
+        num_blocks=num_blocks,
+        dtype=dtype,
+        device=device,
+    )
 
 
 def _serve_without_weights(fd: int, config: ServeConfig, files: ModelFiles) -> int:
@@ -111,8 +123,16 @@ def _serve_without_weights(fd: int, config: ServeConfig, files: ModelFiles) -> i
     else:
         runner = ScriptRunner(core, script, eos=files.eos_token_ids[0])
     core.bind(*runner.arenas)
-    return _run(core, runner, files, bounds, vocab_size=vocab_size, num_blocks=num_blocks,
-                dtype="none", device=config.model_runner)
+    return _run(
+        core,
+        runner,
+        files,
+        bounds,
+        vocab_size=vocab_size,
+        num_blocks=num_blocks,
+        dtype="none",
+        device=config.model_runner,
+    )
 
 
 def _run(
@@ -126,9 +146,7 @@ def _run(
     dtype: str,
     device: str,
 ) -> int:
-    core.hello(
-        hello(files, bounds, vocab_size=vocab_size, num_blocks=num_blocks, dtype=dtype, device=device)
-    )
+    core.hello(hello(files, bounds, vocab_size=vocab_size, num_blocks=num_blocks, dtype=dtype, device=device))
     code = run(core, runner, overlap=bounds.overlap)
     sys.stderr.flush()
     return code

@@ -22,7 +22,7 @@ from overt import _core
 from overt.engine.words import Arenas
 
 
-class ScriptedFailure(RuntimeError):
+class ScriptedError(RuntimeError):
     """The script says that this step raises."""
 
 
@@ -99,7 +99,7 @@ class ScriptRunner:
         number = self._steps
         self._steps += 1
         if number in self._raise_at:
-            raise ScriptedFailure(f"step {number} raises, as scripted")
+            raise ScriptedError(f"step {number} raises, as scripted")
         if number == self._stall_at:
             time.sleep(self._stall_s)
         time.sleep(self._step_s)

@@ -17,8 +17,8 @@ STORY = (
     "Once upon a time a lighthouse keeper counted ships instead of sheep. Every evening she wrote their names "
     "into a thick blue book: the Merry Walrus, the Second Thought, the Patience of Saint Gall. One night a ship "
     "without a name came by. She waved her lamp and asked who they were. \u201cWe are still deciding,\u201d said the "
-    "captain, \u201cand would be glad of a suggestion.\u201d So she gave them the name of her cat, \U0001f408 Zo\u00eb, and they "
-    "sailed on, happier than before. In the morning the sea was flat as a table, and the book had one more line. "
+    "captain, \u201cand would be glad of help.\u201d So she gave them the name of her cat, \U0001f408 Zo\u00eb, and "
+    "they sailed on, happier than before. In the morning the sea was flat as a table, and the book had one line more. "
 )
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import torch
 from transformers import AutoModelForCausalLM
@@ -46,8 +47,7 @@ def skeleton(files: ModelFiles, *, dtype: torch.dtype, attn_implementation: str 
         raise ModelError(
             f"{files.path}: transformers cannot build a {kind} text model from its config: {error}"
         ) from error
-    assert isinstance(model, torch.nn.Module)
-    return model
+    return cast(torch.nn.Module, model)
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def _parameters_on_meta() -> Iterator[None]:
             param = torch.nn.Parameter(param.to("meta"), requires_grad=False)
         register(module, name, param)
 
-    torch.nn.Module.register_parameter = on_meta  # type: ignore[method-assign]
+    torch.nn.Module.register_parameter = on_meta  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:

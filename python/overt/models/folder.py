@@ -32,7 +32,7 @@ def describe(folder: Path, *, source: str, name: str) -> ModelFiles:
     generation = _optional_json(folder / "generation_config.json")
     vocab_size = text_config(config).get("vocab_size")
     if not isinstance(vocab_size, int) or isinstance(vocab_size, bool) or vocab_size < 1:
-        raise ModelError(f"{folder / 'config.json'}: vocab_size is {vocab_size!r}; a positive integer is needed")
+        raise ModelError(f"{folder / 'config.json'}: vocab_size is {vocab_size!r}, not a positive integer")
     return ModelFiles(
         source=source,
         kind="hf",
@@ -68,7 +68,7 @@ def weight_files(folder: Path) -> list[Path]:
     if missing:
         raise ModelError(f"{folder} lacks {', '.join(missing)}, named in {INDEX}; download the model again")
     if not files:
-        others = sorted(file.name for pattern in ("*.gguf", "*.bin", "*.pth") for file in folder.glob(pattern))
+        others = sorted(file.name for kind in ("gguf", "bin", "pth") for file in folder.glob(f"*.{kind}"))
         hint = f"; it holds {', '.join(others[:4])}" if others else ""
         if any(other.endswith(".gguf") for other in others):
             hint += ", which can be served by naming the file itself"
@@ -107,7 +107,7 @@ def read_tokenizer(place: Path) -> Tokenizer:
     )
     added = {token["content"]: token["id"] for token in document.get("added_tokens") or []}
     wanted = [*special.values(), *END_TOKENS]
-    ids = {text: added.get(text, known.get(text)) for text in wanted if text in added or text in known}
+    ids = {text: int(held[text]) for text in wanted for held in (known, added) if text in held}
     template, template_source = _template(folder, settings)
     bos = special.get("bos_token")
     return Tokenizer(

@@ -110,7 +110,7 @@ def arch_of(file: GgufFile) -> Arch:
 
 
 def config_of(file: GgufFile) -> dict[str, Any]:
-    """The content of a transformers config.json for this file. Raises ModelError where metadata is missing."""
+    """The content of a transformers config.json for this file. Raises ModelError where metadata lacks."""
     arch = arch_of(file)
     prefix = file.metadata["general.architecture"] + "."
     if file.get(f"{prefix}expert_count", int, 0):

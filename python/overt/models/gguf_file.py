@@ -39,7 +39,10 @@ class GgufFile:
     data: mmap.mmap
 
     def get(self, key: str, kind: type, default: Any = None) -> Any:
-        """Metadata `key` as a `kind`, or `default` where the file lacks it. Raises ModelError on another type."""
+        """Metadata `key` as a `kind`, or `default` where the file lacks it.
+
+        Raises ModelError where it is of another type.
+        """
         value = self.metadata.get(key)
         if value is None:
             return default
@@ -63,7 +66,8 @@ class _Cursor:
     def scalar(self, form: str) -> Any:
         (value,) = struct.unpack_from("<" + form, self.data, self.at)
         self.at += struct.calcsize("<" + form)
-        return value
+        # 1e-5 is stored as its nearest float32, 9.9999997e-6: the shortest decimal of it is what was meant.
+        return _shortest(value) if form == "f" else value
 
     def string(self) -> str:
         size = self.scalar("Q")
@@ -95,6 +99,16 @@ class _Cursor:
         if kind != STRING:
             raise struct.error(f"arrays of value type {kind} are unknown")
         return [self.string() for _ in range(count)]
+
+
+def _shortest(value: float) -> float:
+    """The decimal with the fewest digits that is `value` in float32."""
+    stored = struct.pack("<f", value)
+    for digits in range(1, 9):
+        short = float(f"{value:.{digits}g}")
+        if struct.pack("<f", short) == stored:
+            return short
+    return value
 
 
 def read(path: Path) -> GgufFile:

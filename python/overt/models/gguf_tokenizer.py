@@ -90,10 +90,13 @@ def tokenizer_of(file: GgufFile) -> GgufTokenizer:
 def _vocabulary(file: GgufFile) -> _Vocabulary:
     tokens = file.get("tokenizer.ggml.tokens", list)
     if not tokens or not isinstance(tokens[0], str):
-        raise ModelError(f"{file.path} holds no vocabulary (tokenizer.ggml.tokens); give one with --tokenizer")
+        raise ModelError(
+            f"{file.path} holds no vocabulary (tokenizer.ggml.tokens); give the model's own tokenizer with "
+            f"--tokenizer"
+        )
     kinds = file.get("tokenizer.ggml.token_type", list, [1] * len(tokens))
     if len(kinds) != len(tokens):
-        raise ModelError(f"{file.path}: {len(tokens)} tokens but {len(kinds)} token types; the file is damaged")
+        raise ModelError(f"{file.path}: {len(tokens)} tokens but {len(kinds)} token types: it is damaged")
     return _Vocabulary(tokens, kinds)
 
 
@@ -115,7 +118,10 @@ def _byte_level(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
         )
     merges = file.get("tokenizer.ggml.merges", list)
     if merges is None:
-        raise ModelError(f"{file.path} holds no merges (tokenizer.ggml.merges); give a tokenizer with --tokenizer")
+        raise ModelError(
+            f"{file.path} holds no merges (tokenizer.ggml.merges); give the model's own tokenizer with "
+            f"--tokenizer"
+        )
     pairs = [merge.split(" ", 1) for merge in merges]
     broken = next((merge for merge, pair in zip(merges, pairs, strict=True) if len(pair) != 2), None)
     if broken is not None:
@@ -153,7 +159,7 @@ def _sentencepiece(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
         )
     ids = vocabulary.ids()
     prefix = file.get("tokenizer.ggml.add_space_prefix", bool, True)
-    unknown = next((t for t, kind in zip(vocabulary.tokens, vocabulary.kinds, strict=True) if kind == UNKNOWN), None)
+    unknown = next((index for index, kind in enumerate(vocabulary.kinds) if kind == UNKNOWN), None)
     spaces = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
     before = [{"type": "Prepend", "prepend": SPACE}] if prefix else []
     after = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if prefix else []
@@ -177,7 +183,7 @@ def _sentencepiece(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
         "model": {
             "type": "BPE",
             "dropout": None,
-            "unk_token": unknown,
+            "unk_token": None if unknown is None else vocabulary.tokens[unknown],
             "continuing_subword_prefix": None,
             "end_of_word_suffix": None,
             "fuse_unk": True,
@@ -211,9 +217,8 @@ def _template(vocabulary: _Vocabulary, bos: str | None, eos: str | None) -> dict
     ids = vocabulary.ids()
 
     def around(sequence: str, kind: int) -> list[dict[str, Any]]:
-        special = [{"SpecialToken": {"id": token, "type_id": kind}} if token else None for token in (bos, eos)]
-        parts = [special[0], {"Sequence": {"id": sequence, "type_id": kind}}, special[1]]
-        return [part for part in parts if part is not None]
+        parts = [("SpecialToken", bos), ("Sequence", sequence), ("SpecialToken", eos)]
+        return [{part: {"id": name, "type_id": kind}} for part, name in parts if name is not None]
 
     return {
         "type": "TemplateProcessing",

@@ -31,14 +31,12 @@ def fill(
     file = gguf_file.read(files.path)
     arch = gguf_arch.arch_of(file)
     slots = Slots(model, str(files.path))
-    names = {
-        name: gguf_arch.tensor_name(arch, name) for name in file.tensors if name != FREQUENCIES
-    }
+    names = {name: gguf_arch.tensor_name(arch, name) for name in file.tensors if name != FREQUENCIES}
     unknown = [name for name, ours in names.items() if ours is None]
     if unknown:
         raise ModelError(
-            f"{files.path} holds {name_some(unknown)}, which {arch.model_class} does not have; use the model's "
-            f"safetensors"
+            f"{files.path} holds {name_some(unknown)}, which {arch.model_class} does not have; use the "
+            f"model's safetensors"
         )
     # Large tensors first, so that the threads end together.
     infos = sorted((file.tensors[name] for name in names), key=lambda info: -_elements(info))
@@ -105,8 +103,8 @@ def _tensor(file: GgufFile, info: TensorInfo, arch: Arch, heads: dict[str, int])
         values = dequantize(raw, kind)
     except NotImplementedError as error:
         raise ModelError(
-            f"{file.path}: tensor {info.name} is quantised as {kind.name}, which the gguf package cannot undo; "
-            f"use another quantisation, such as Q8_0"
+            f"{file.path}: tensor {info.name} is quantised as {kind.name}, which the gguf package cannot "
+            f"undo; use another quantisation, such as Q8_0"
         ) from error
     values = values.reshape(info.shape)
     if arch.norm_shift and part.endswith("norm"):

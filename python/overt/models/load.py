@@ -42,9 +42,8 @@ def load(
     if files.kind == "gguf":
         gguf_weights.fill(model, files, device=device, progress=report)
     else:
-        filled = safetensors_weights.fill(model, files, device=device, progress=report)
-        if not filled:
+        if not safetensors_weights.fill(model, files, device=device, progress=report):
             model = safetensors_weights.convert(
-                files, dtype=resolved, device=device, attn_implementation=attn_implementation
+                files, dtype=resolved, progress=report, attn_implementation=attn_implementation
             )
     return build.finish(model, device)

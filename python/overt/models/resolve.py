@@ -39,8 +39,8 @@ def _model(model: str) -> ModelFiles:
         return _gguf(path, source=model, name=None)
     if path.suffix == ".gguf" or not looks_like_id(model):
         raise ModelError(
-            f"there is no file or folder {model}; give a folder with safetensors, a .gguf file, a Hub id such "
-            f"as HuggingFaceTB/SmolLM2-135M-Instruct, or {DEMO!r}"
+            f"there is no file or folder {model}; give a folder with safetensors, a .gguf file, a Hub id "
+            f"such as HuggingFaceTB/SmolLM2-135M-Instruct, or {DEMO!r}"
         )
     return folder.describe(snapshot(model), source=model, name=model)
 
@@ -103,8 +103,8 @@ def _with_tokenizer(files: ModelFiles, tokenizer: str) -> ModelFiles:
         ends = (read.ids[eos],) if eos in read.ids else files.eos_token_ids
     if largest >= files.vocab_size:
         raise ModelError(
-            f"--tokenizer {tokenizer} has token ids up to {largest}, and {files.name} knows {files.vocab_size} "
-            f"tokens; give a tokenizer made for this model"
+            f"--tokenizer {tokenizer} has token ids up to {largest}, and {files.name} knows "
+            f"{files.vocab_size} tokens; give a tokenizer made for this model"
         )
     if template is None:
         template, source = files.chat_template, files.chat_template_source
@@ -129,8 +129,8 @@ def _with_template(files: ModelFiles, chat_template: str) -> ModelFiles:
         template = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"--chat-template {chat_template} is neither a readable file ({error}) nor a template, which would "
-            f"hold {{{{ or {{%"
+            f"--chat-template {chat_template} is neither a readable file ({error}) nor a template, which "
+            f"would hold {{{{ or {{%"
         ) from error
     return _refreshed(replace(files, chat_template=template, chat_template_source=f"--chat-template {path}"))
 

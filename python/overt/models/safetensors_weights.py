@@ -1,13 +1,22 @@
 """Reads safetensors into a model."""
 
 from collections.abc import Callable
+from typing import cast
 
 import torch
 from safetensors import SafetensorError, safe_open
+from transformers import AutoModelForCausalLM
 
 from overt.models.build import Slots, name_some
 from overt.models.files import ModelError, ModelFiles
 from overt.models.folder import weight_files
+
+FAULTS = {
+    "missing_keys": "lacks",
+    "unexpected_keys": "has tensors the model does not know:",
+    "mismatched_keys": "holds in another shape",
+}
+"""transformers' lists of what went wrong, in our words."""
 
 
 def fill(
@@ -22,7 +31,7 @@ def fill(
     shards = weight_files(files.path)
     try:
         opened = [safe_open(shard, framework="pt", device=device) for shard in shards]
-        names = [list(shard.keys()) for shard in opened]
+        names = [list(shard.keys()) for shard in opened]  # type: ignore[no-untyped-call]
         if not slots.fits(name for shard in names for name in shard):
             return False
         total = sum(map(len, names))
@@ -31,28 +40,35 @@ def fill(
             for name in held:
                 progress(done, total, name)
                 if not slots.ignores(name):
-                    slots.put(name, shard.get_tensor(name))
+                    slots.put(name, shard.get_tensor(name))  # type: ignore[no-untyped-call]
                 done += 1
     except (SafetensorError, OSError) as error:
-        raise ModelError(f"{files.path}: a safetensors file is damaged ({error}); download it again") from error
+        raise ModelError(f"{files.path}: damaged safetensors ({error}); download them again") from error
     slots.close()
     progress(total, total, "")
     return True
 
 
 def convert(
-    files: ModelFiles, *, dtype: torch.dtype, device: str, attn_implementation: str | None
+    files: ModelFiles,
+    *,
+    dtype: torch.dtype,
+    progress: Callable[[int, int, str], None],
+    attn_implementation: str | None,
 ) -> torch.nn.Module:
-    """Loads a checkpoint whose names are not the model's, by transformers' own conversions.
+    """Loads a checkpoint whose names are not the model's, by transformers' own conversions, onto the CPU.
 
     Raises ModelError naming what stays missing or has no place.
     """
-    from transformers import AutoModelForCausalLM
-
     attention = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
+    progress(0, 1, "converting")
     try:
         model, info = AutoModelForCausalLM.from_pretrained(
-            files.path, dtype=dtype, local_files_only=True, trust_remote_code=False, output_loading_info=True,
+            files.path,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
             **attention,
         )
     except Exception as error:
@@ -60,12 +76,10 @@ def convert(
         raise ModelError(f"{files.path} cannot be loaded: {error}") from error
     faults = [
         f"{what} {name_some(str(name) for name in info[key])}"
-        for key, what in (
-            ("missing_keys", "lacks"), ("unexpected_keys", "has no place for"), ("mismatched_keys", "misfits"),
-        )
+        for key, what in FAULTS.items()
         if info.get(key)
     ]
     if faults:
-        raise ModelError(f"{files.path} does not hold the model its config describes: it {'; it '.join(faults)}")
-    assert isinstance(model, torch.nn.Module)
-    return model.to(device)
+        raise ModelError(f"{files.path} is not the model that its config describes: it {'; it '.join(faults)}")
+    progress(1, 1, "")
+    return cast(torch.nn.Module, model)
