@@ -60,10 +60,8 @@ def make_runner(model: Any, packer: Packer, *, graphs: bool = True) -> ModelRunn
     )
 
 
-def drive(
-    runner: ModelRunner, packer: Packer, sequences: list[Sequence], *, overlap: bool = False
-) -> list[list[int]]:
-    """Runs all sequences to their end. With `overlap` a step is launched before the tokens of the one before are read."""
+def drive(runner: ModelRunner, packer: Packer, sequences: list[Sequence], *, overlap: bool = False) -> list[list[int]]:
+    """Runs all sequences to their end; with `overlap` a step is launched before the last one's tokens are read."""
     waiting = sorted(sequences, key=lambda sequence: sequence.arrives)
     running: int | None = None
     plan = 0

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from engine.drive import CONFIGS, VOCAB, drive, generate, make_runner, tiny_model
-from engine.pack import Packer, Sequence, param_row
+from engine.pack import Packer, Sequence, make_layout, param_row
+from overt.engine.arena import HEADER, PARAM_COLUMNS
+from overt.engine.runner import batch_buckets
 
 
 def packer(**changes: int) -> Packer:
@@ -50,7 +52,7 @@ def test_a_shared_prefix_is_read_from_the_cache() -> None:
     runner = make_runner(model, steps)
     (first,) = random_sequences(8, [(48, 2, 0)])
     drive(runner, steps, [first])
-    second = Sequence(first.prompt[:32] + [7, 8, 9, 10], 10)
+    second = Sequence([*first.prompt[:32], 7, 8, 9, 10], 10)
     # Blocks as a prefix cache would hand them out: the first two hold the first sequence's tokens.
     second.blocks = first.blocks[:2]
     second.computed = 32
@@ -110,6 +112,40 @@ def test_a_failed_step_can_be_recovered_from() -> None:
     steps = packer()
     (again,) = random_sequences(9, [(12, 4, 0)])
     assert drive(runner, steps, [again]) == [generate(model, again.prompt, 4)]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_decode_steps_can_be_captured(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    steps = packer()
+    runner = make_runner(tiny_model(name), steps)
+    runner.warm_up()
+    drive(runner, steps, random_sequences(1, [(20, 8, 0), (40, 8, 0), (9, 8, 2)]))
+    assert not caplog.records
+
+
+def test_a_model_that_cannot_be_captured_runs_without_graphs(caplog: pytest.LogCaptureFixture) -> None:
+    model = tiny_model("llama")
+    forward = model.model.norm.forward
+    model.model.norm.forward = lambda hidden: forward(hidden) if hidden.sum().item() else hidden
+    steps = packer()
+    runner = make_runner(model, steps)
+    runner.warm_up()
+    assert "without graphs: Tensor.item" in caplog.text
+    (sequence,) = random_sequences(1, [(20, 8, 0)])
+    assert drive(runner, steps, [sequence]) == [generate(model, sequence.prompt, 8)]
+
+
+def test_batches_are_rounded_up() -> None:
+    assert batch_buckets(1) == [1]
+    assert batch_buckets(6) == [1, 2, 4, 6]
+    assert batch_buckets(257) == [1, 2, 4, *range(8, 65, 8), *range(96, 257, 32), 257]
+
+
+def test_the_arena_is_the_cores() -> None:
+    core = pytest.importorskip("overt._core")
+    assert core.HEADER == HEADER
+    assert core.PARAM_COLUMNS == PARAM_COLUMNS
+    assert core.arena_layout(5, 40, 7) == make_layout(5, 40, 7)
 
 
 def test_graphs_change_nothing() -> None:

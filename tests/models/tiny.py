@@ -129,7 +129,7 @@ def _save(state: dict[str, torch.Tensor], folder: Path, shards: int) -> None:
     if shards == 1:
         save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
         return
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for shard in range(shards):
         file = f"model-{shard + 1:05}-of-{shards:05}.safetensors"
         part = dict(list(state.items())[shard::shards])

@@ -64,11 +64,7 @@ def arena_words(layout: Sections) -> int:
 
 def tensor_views(arena: torch.Tensor, layout: Sections) -> dict[str, torch.Tensor]:
     """Each section of `arena` (int32, `arena_words` long) by name, without copying."""
-    return {
-        name: arena[offset : offset + _size(shape)].view(shape)
-        for name, offset, shape in layout
-        if name != "end"
-    }
+    return {name: arena[offset : offset + _size(shape)].view(shape) for name, offset, shape in layout if name != "end"}
 
 
 def word_views(arena: torch.Tensor, layout: Sections) -> dict[str, Words]:

@@ -40,7 +40,7 @@ _HARMLESS: Final = frozenset(
 )
 
 
-class UnsupportedModel(Exception):
+class UnsupportedModel(Exception):  # noqa: N818 - it says what the model is, not what went wrong
     """The architecture needs something that the paged attention does not do; the message names both."""
 
 
@@ -70,7 +70,7 @@ def paged_attention(
     attention_mask: torch.Tensor | None,
     **keywords: Any,
 ) -> tuple[torch.Tensor, None]:
-    """The function registered in transformers. Tensors are `[1, heads, tokens, dim]`; returns `[1, tokens, heads, dim]`.
+    """The function registered in transformers: of `[1, heads, tokens, dim]` it makes `[1, tokens, heads, dim]`.
 
     Raises UnsupportedModel for a keyword it does not know (unless that is None), so that nothing a model asks
     of attention is dropped.
@@ -151,9 +151,7 @@ class Scratch:
         slots = blocks * BLOCK_SIZE
         width = max(tensor[0].numel() for tensor in cache.tensors())
         first = cache.layers[0].key
-        self.key, self.value = (
-            torch.zeros(slots * width, dtype=first.dtype, device=first.device) for _ in range(2)
-        )
+        self.key, self.value = (torch.zeros(slots * width, dtype=first.dtype, device=first.device) for _ in range(2))
 
 
 @dataclass(slots=True)
@@ -195,14 +193,10 @@ class PagedStep:
             output[rows] = self._decode(number, kv, query[rows], scale, window)
         for prefill in self.prefills:
             tokens = slice(prefill.first, prefill.end)
-            output[tokens] = self._prefill(
-                prefill, kv, query[tokens], key[tokens], value[tokens], scale, window
-            )
+            output[tokens] = self._prefill(prefill, kv, query[tokens], key[tokens], value[tokens], scale, window)
         return output
 
-    def _decode(
-        self, number: int, kv: LayerKv, query: torch.Tensor, scale: float, window: int | None
-    ) -> torch.Tensor:
+    def _decode(self, number: int, kv: LayerKv, query: torch.Tensor, scale: float, window: int | None) -> torch.Tensor:
         """One token a row. Query heads that share a K/V head are SDPA's query positions: nothing is repeated."""
         rows, heads, dim = query.shape
         kv_heads = kv.key.shape[1]
@@ -291,9 +285,7 @@ class PagedStep:
         return mask
 
 
-def _gathered(
-    cache: torch.Tensor, blocks: torch.Tensor, scratch: torch.Tensor, rows: int
-) -> torch.Tensor:
+def _gathered(cache: torch.Tensor, blocks: torch.Tensor, scratch: torch.Tensor, rows: int) -> torch.Tensor:
     """K or V of `blocks` `[rows * n]`, copied to `scratch`, as `[rows, heads, n * 16, dim]`."""
     _, heads, dim = cache.shape
     room = scratch[: blocks.shape[0] * BLOCK_SIZE * heads * dim].view(blocks.shape[0], -1)

@@ -27,9 +27,7 @@ class StepGraph(Protocol):
         """Runs the step. Returns its output, which is valid until the next replay of any graph."""
 
 
-def capture(
-    step: StepFunction, *, device: str, static: Iterable[torch.Tensor], pool: Any = None
-) -> StepGraph:
+def capture(step: StepFunction, *, device: str, static: Iterable[torch.Tensor], pool: Any = None) -> StepGraph:
     """Captures `step`, which may read only `static` tensors and what it makes itself.
 
     `pool` is the CUDA memory pool that graphs share (`torch.cuda.graph_pool_handle()`). Raises GraphError.
@@ -43,7 +41,7 @@ class CudaGraph:
     """A CUDA graph."""
 
     def __init__(self, step: StepFunction, pool: Any) -> None:
-        side = torch.cuda.Stream()
+        side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             # Kernels are compiled and workspaces allocated before the capture, where neither may happen.
@@ -123,11 +121,11 @@ _SYNCS: Final = frozenset(
 )
 
 
-class _CaptureRules(TorchDispatchMode):
+class _CaptureRules(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Refuses operations that wait for the device or read a tensor from outside the static buffers."""
 
     def __init__(self, static: Iterable[torch.Tensor]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._known = {_storage(tensor) for tensor in static}
         # Results stay alive until the end, so that no address is used twice.
         self._alive: list[torch.Tensor] = []

@@ -46,9 +46,7 @@ class LayerKv:
 class KvCache:
     """K and V of every layer, zeroed, so that what a mask hides is at least finite."""
 
-    def __init__(
-        self, layers: Sequence[LayerShape], *, num_blocks: int, dtype: torch.dtype, device: str
-    ) -> None:
+    def __init__(self, layers: Sequence[LayerShape], *, num_blocks: int, dtype: torch.dtype, device: str) -> None:
         slots = num_blocks * BLOCK_SIZE
         self.num_blocks = num_blocks
         self.layers = [
@@ -74,7 +72,7 @@ class KvCache:
 
 
 def _zeros(shape: tuple[int, int, int], dtype: torch.dtype, device: str) -> torch.Tensor:
-    """Zeros; on a CPU pages that the system zeroes when they are first touched, so that a large cache costs no start."""
+    """Zeros; on a CPU pages that the system zeroes when first touched, so that a large cache costs no start."""
     if device.startswith("cuda"):
         return torch.zeros(shape, dtype=dtype, device=device)
     bytes_ = np.zeros(math.prod(shape) * dtype.itemsize, dtype=np.uint8)

@@ -92,8 +92,8 @@ def layer_shapes(model: torch.nn.Module) -> list[LayerShape]:
     missing = sorted(set(range(expected)) - set(recorder.shapes))
     if missing or len(recorder.shapes) != expected:
         raise UnsupportedModel(
-            f"{name} cannot be served: of its {expected} layers only {len(recorder.shapes)} use transformers' attention "
-            f"interface (the first that does not is layer {missing[0] if missing else expected})"
+            f"{name} cannot be served: of its {expected} layers only {len(recorder.shapes)} use transformers' "
+            f"attention interface (the first that does not is layer {missing[0] if missing else expected})"
         )
     return [recorder.shapes[layer] for layer in range(expected)]
 
@@ -107,9 +107,7 @@ def check_model(model: torch.nn.Module) -> None:
     vocab = _text_config(model).vocab_size
     generator = torch.Generator().manual_seed(7)
     device = next(model.parameters()).device
-    prompts = [
-        torch.randint(0, vocab, (length,), generator=generator).to(device) for length in _PROMPTS
-    ]
+    prompts = [torch.randint(0, vocab, (length,), generator=generator).to(device) for length in _PROMPTS]
     with torch.inference_mode():
         ours = _paged_logits(model, shapes, prompts)
         theirs = _eager_logits(model, prompts)
@@ -123,9 +121,7 @@ def check_model(model: torch.nn.Module) -> None:
         )
 
 
-def _paged_logits(
-    model: torch.nn.Module, shapes: list[LayerShape], prompts: list[torch.Tensor]
-) -> torch.Tensor:
+def _paged_logits(model: torch.nn.Module, shapes: list[LayerShape], prompts: list[torch.Tensor]) -> torch.Tensor:
     """Last logits of two sequences after a prefill in two chunks, a mixed step, and a decode step."""
     parameter = next(model.parameters())
     device = str(parameter.device)
@@ -142,7 +138,11 @@ def _paged_logits(
     )
     logits = torch.empty(0)
     for pieces in steps:
-        ids, slots, positions, ends, prefills = [], [], [], [], []
+        ids: list[torch.Tensor] = []
+        slots: list[int] = []
+        positions: list[int] = []
+        ends: list[int] = []
+        prefills: list[Prefill] = []
         decode: list[int] = []
         for row, start, end in pieces:
             if end - start == 1:

@@ -49,9 +49,7 @@ def batch_buckets(max_rows: int) -> list[int]:
     return [size for size in sizes if size < max_rows] + [max_rows]
 
 
-def kv_blocks_that_fit(
-    model: torch.nn.Module, *, device: str, memory_bytes: int | None, max_model_len: int
-) -> int:
+def kv_blocks_that_fit(model: torch.nn.Module, *, device: str, memory_bytes: int | None, max_model_len: int) -> int:
     """Number of KV blocks of 16 tokens (the dummy block 0 included) that `memory_bytes` hold.
 
     None takes 90 % of what is free on a GPU, a quarter of what is available on a CPU. Raises MemoryError where
@@ -110,9 +108,7 @@ class ModelRunner:
         self._host_params = np.zeros((slots, len(PARAM_COLUMNS)), dtype=np.int32)
         self._last_tokens = torch.zeros(slots, dtype=torch.int32, device=device)
         self._rows = torch.arange(max_rows, device=device)
-        self._results = tuple(
-            torch.zeros(max_rows, dtype=torch.int32, pin_memory=self._on_cuda) for _ in range(2)
-        )
+        self._results = tuple(torch.zeros(max_rows, dtype=torch.int32, pin_memory=self._on_cuda) for _ in range(2))
         self._launched: list[_Launched | None] = [None, None]
         self._graphs: dict[int, StepGraph] | None = {} if graphs else None
         self._pool = torch.cuda.graph_pool_handle() if self._on_cuda and graphs else None
@@ -162,7 +158,7 @@ class ModelRunner:
             result.copy_(tokens, non_blocking=True)
             step.blocks = step.words["block_tables"][:rows]
             if self._on_cuda:
-                step.done = torch.cuda.Event()
+                step.done = torch.cuda.Event()  # type: ignore[no-untyped-call]
                 step.done.record()
 
     def tokens(self, plan_id: int) -> Words:
@@ -221,9 +217,7 @@ class ModelRunner:
         # Whole rows on CUDA, where a copy of parts of rows would go through a staging buffer.
         width = self._step["block_tables"].shape[1]
         columns = width if self._on_cuda else min(width, -(-header.max_seq_len // 16))
-        self._step["block_tables"][:bucket, :columns].copy_(
-            host["block_tables"][:bucket, :columns], non_blocking=True
-        )
+        self._step["block_tables"][:bucket, :columns].copy_(host["block_tables"][:bucket, :columns], non_blocking=True)
         if count := header.slot_updates:
             updates = self._step["slot_updates"][:count]
             updates.copy_(host["slot_updates"][:count], non_blocking=True)
@@ -261,9 +255,7 @@ class ModelRunner:
         rows, tokens, decode = header.rows, header.tokens, header.decode_rows
         starts = words["query_start"][: rows + 1].tolist()
         lengths = words["seq_lens"][:rows].tolist()
-        prefills = [
-            Prefill(row, starts[row], starts[row + 1], lengths[row]) for row in range(decode, rows)
-        ]
+        prefills = [Prefill(row, starts[row], starts[row + 1], lengths[row]) for row in range(decode, rows)]
         step = self._paged(self._step["slot_mapping"][:tokens].long(), lengths[:decode], prefills)
         ends = self._step["query_start"][1 : rows + 1].long()
         # Only decode rows take their token from the device, but every token needs a slot to look at.
@@ -300,9 +292,7 @@ class ModelRunner:
 
     def _draw(self, step: _Launched, slots: torch.Tensor) -> torch.Tensor:
         rows = step.header.rows
-        kinds = row_kinds(
-            self._host_params[step.words["row_slot"][:rows]], step.words["sample"][:rows]
-        )
+        kinds = row_kinds(self._host_params[step.words["row_slot"][:rows]], step.words["sample"][:rows])
         return sample(
             step.logits,
             self._params.index_select(0, slots),

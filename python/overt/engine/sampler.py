@@ -84,10 +84,30 @@ def sample(
         for start in range(0, len(rows), max(step, 1)):
             chosen = rows[start : start + step]
             index = slice(chosen[0], chosen[0] + 1) if step == 1 else chosen
-            scores = logits[index].float() - best[index].float()
-            drawn = _draw(scores, _params(params[index], positions[index]), words, filtered=filtered)
+            row_params = _params(params[index], positions[index])
+            if logits.is_cuda and not filtered:
+                drawn = _fused_draw(logits[index], best[index], row_params, words)
+            else:
+                drawn = _draw(logits[index].float() - best[index].float(), row_params, words, filtered=filtered)
             tokens[index] = torch.where(tokens[index] < 0, -1, drawn)
     return tokens
+
+
+def _fused_draw(logits: torch.Tensor, best: torch.Tensor, params: _Params, words: torch.Tensor) -> torch.Tensor:
+    """`_draw` of unfiltered rows in one kernel, which never writes the noise to memory."""
+    from overt.kernels.gumbel import draw
+
+    def column(values: torch.Tensor) -> torch.Tensor:
+        return values.contiguous().view(-1)
+
+    return draw(
+        logits,
+        column(best.float()),
+        column(params.temperature),
+        column(params.key_1),
+        column(params.key_2),
+        words,
+    )
 
 
 def _params(params: torch.Tensor, positions: torch.Tensor) -> _Params:
@@ -146,9 +166,7 @@ def _mass(scores: torch.Tensor, floor: torch.Tensor) -> torch.Tensor:
     return torch.where(scores >= floor, scores.exp(), 0).sum(-1, keepdim=True)
 
 
-def _cut(
-    top: torch.Tensor, params: _Params, mass: torch.Tensor, *, whole: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _cut(top: torch.Tensor, params: _Params, mass: torch.Tensor, *, whole: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """The smallest score that is kept, and whether `top` sufficed to know it: `[rows, 1]` each.
 
     `top` is the largest scores of each row, descending; `whole` says that these are all. `mass` is the sum of

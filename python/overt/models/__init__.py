@@ -1,7 +1,7 @@
 """Models: finding one, reading what it says of itself, and loading its weights."""
 
 from overt.models.files import ModelError, ModelFiles
-from overt.models.load import load
-from overt.models.resolve import resolve
+from overt.models.loading import load
+from overt.models.sources import resolve
 
 __all__ = ["ModelError", "ModelFiles", "load", "resolve"]

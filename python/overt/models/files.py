@@ -77,6 +77,8 @@ def max_model_len(config: dict[str, Any], where: str) -> int:
             f"sequence the model was made for"
         )
     rope = text.get("rope_parameters") or text.get("rope_scaling") or {}
+    if not isinstance(rope, dict):
+        raise ModelError(f"{where}: the RoPE parameters are a {type(rope).__name__}, not an object")
     kind = rope.get("rope_type", rope.get("type"))
     factor = rope.get("factor", 1.0)
     # Gemma 3 states the scaled length; so do llama3 and longrope, which are not listed here.

@@ -101,11 +101,14 @@ def read_tokenizer(place: Path) -> Tokenizer:
         if text is not None:
             special[key] = text
     vocabulary = model["vocab"]
-    # Unigram vocabularies are lists of (token, score); the id is the position.
-    known = (
-        vocabulary if isinstance(vocabulary, dict) else {entry[0]: at for at, entry in enumerate(vocabulary)}
-    )
-    added = {token["content"]: token["id"] for token in document.get("added_tokens") or []}
+    try:
+        # Unigram vocabularies are lists of (token, score); the id is the position.
+        listed = not isinstance(vocabulary, dict)
+        known = {entry[0]: at for at, entry in enumerate(vocabulary)} if listed else vocabulary
+        added = {token["content"]: token["id"] for token in document.get("added_tokens") or []}
+        largest_id = max([*known.values(), *added.values()], default=0)
+    except (KeyError, IndexError, TypeError) as error:
+        raise ModelError(f"{file} is no tokenizer: its vocabulary or added_tokens are malformed") from error
     wanted = [*special.values(), *END_TOKENS]
     ids = {text: int(held[text]) for text in wanted for held in (known, added) if text in held}
     template, template_source = _template(folder, settings)
@@ -117,7 +120,7 @@ def read_tokenizer(place: Path) -> Tokenizer:
         chat_template=template,
         chat_template_source=template_source,
         add_bos=bos is not None and json.dumps(bos) in json.dumps(document.get("post_processor")),
-        largest_id=max([*known.values(), *added.values()], default=0),
+        largest_id=largest_id,
     )
 
 

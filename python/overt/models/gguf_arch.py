@@ -171,4 +171,6 @@ def _need(file: GgufFile, key: str, kind: type) -> Any:
     value = file.get(key, kind)
     if value is None:
         raise ModelError(f"{file.path}: metadata {key} is missing; convert the model again")
+    if not value > 0:
+        raise ModelError(f"{file.path}: metadata {key} is {value}; it must be positive")
     return value

@@ -103,10 +103,10 @@ class _Cursor:
 
 def _shortest(value: float) -> float:
     """The decimal with the fewest digits that is `value` in float32."""
-    stored = struct.pack("<f", value)
     for digits in range(1, 9):
         short = float(f"{value:.{digits}g}")
-        if struct.pack("<f", short) == stored:
+        # The largest float32, rounded up, is none any more.
+        if abs(short) < 3.4e38 and struct.unpack("<f", struct.pack("<f", short)) == (value,):
             return short
     return value
 

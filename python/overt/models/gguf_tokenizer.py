@@ -122,7 +122,7 @@ def _byte_level(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
             f"{file.path} holds no merges (tokenizer.ggml.merges); give the model's own tokenizer with "
             f"--tokenizer"
         )
-    pairs = [merge.split(" ", 1) for merge in merges]
+    pairs = [str(merge).split(" ", 1) for merge in merges]
     broken = next((merge for merge, pair in zip(merges, pairs, strict=True) if len(pair) != 2), None)
     if broken is not None:
         raise ModelError(f"{file.path}: merge {broken!r} is no pair of tokens; the file is damaged")

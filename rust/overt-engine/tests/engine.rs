@@ -18,33 +18,7 @@ const END: u32 = 256;
 
 /// One token a byte, and `<end>`.
 fn tokenizer() -> Tokenizer {
-    let printable =
-        |byte: u32| (33..127).contains(&byte) || (161..173).contains(&byte) || byte >= 174;
-    let mut other = 256;
-    let mut vocab = Vec::new();
-    for byte in 0..256u32 {
-        let letter = if printable(byte) {
-            byte
-        } else {
-            other += 1;
-            other - 1
-        };
-        let letter = char::from_u32(letter).unwrap();
-        let letter =
-            if matches!(letter, '"' | '\\') { format!("\\{letter}") } else { letter.to_string() };
-        vocab.push(format!("\"{letter}\":{byte}"));
-    }
-    let json = format!(
-        r#"{{"version":"1.0","truncation":null,"padding":null,
-        "added_tokens":[{{"id":{END},"content":"<end>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}}],
-        "normalizer":null,
-        "pre_tokenizer":{{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}},
-        "post_processor":null,"decoder":{{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}},
-        "model":{{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
-        "fuse_unk":false,"byte_fallback":false,"ignore_merges":false,"vocab":{{{}}},"merges":[]}}}}"#,
-        vocab.join(",")
-    );
-    Tokenizer::from_bytes(json.as_bytes()).unwrap()
+    Tokenizer::from_bytes(include_bytes!("../../../tests/fixtures/byte_tokenizer.json")).unwrap()
 }
 
 struct Server {

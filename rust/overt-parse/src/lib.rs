@@ -3,6 +3,7 @@
 //! A [`Format`] of the registry builds one [`Parser`] a choice. It is pushed pieces of output and says
 //! [`Events`]; the events joined do not depend on where the pieces were cut.
 
+mod call;
 mod events;
 mod hermes;
 mod plain;

@@ -10,7 +10,7 @@ use crate::filters::PINNED_CLOCK;
 use crate::source;
 
 /// Steps that a render of up to [`FUEL_MESSAGES`] messages may take; one step is also 64 bytes of text made.
-const FUEL: u64 = 10_000_000;
+const FUEL: u64 = 2_500_000;
 /// Beyond so many messages the budget grows with their square: some templates walk back at each.
 const FUEL_MESSAGES: u64 = 500;
 /// Put after the text to continue, so that its end is found in the rendered prompt.
@@ -41,6 +41,10 @@ pub struct RenderInput {
 }
 
 /// A compiled chat template. Shared freely between threads.
+///
+/// A render's budget bounds loops, recursion and text, so that no messages can keep a thread busy for long.
+/// It does not bound a list that the template adds to itself over and over: the source is the operator's,
+/// never a client's.
 #[derive(Debug, Clone)]
 pub struct Template {
     env: Environment<'static>,

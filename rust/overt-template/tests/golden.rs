@@ -99,7 +99,7 @@ fn equals_transformers() {
         templates.len() - differing.len(),
         templates.len()
     );
-    assert!(f64::from(equal) >= 0.99 * f64::from(total), "{equal} of {total} renderings equal");
+    assert_eq!(equal, total, "renderings equal");
 }
 
 fn first_difference(got: &str, expected: &str) -> String {

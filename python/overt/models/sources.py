@@ -32,14 +32,14 @@ def _model(model: str) -> ModelFiles:
     if model == DEMO:
         return _gguf(_demo_file(), source=model, name=DEMO_NAME)
     path = Path(model).expanduser()
-    if path.is_dir():
+    if model and path.is_dir():
         # The folder itself may be written as "." or through a link.
         return folder.describe(path, source=model, name=path.resolve().name)
     if path.is_file():
         return _gguf(path, source=model, name=None)
     if path.suffix == ".gguf" or not looks_like_id(model):
         raise ModelError(
-            f"there is no file or folder {model}; give a folder with safetensors, a .gguf file, a Hub id "
+            f"there is no file or folder {model!r}; give a folder with safetensors, a .gguf file, a Hub id "
             f"such as HuggingFaceTB/SmolLM2-135M-Instruct, or {DEMO!r}"
         )
     return folder.describe(snapshot(model), source=model, name=model)

@@ -1,0 +1,349 @@
+//! The front between routes that only read its outbox and an engine that only speaks over the link.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use overt_front::{Config, Front, Generation, Protocol, Ready};
+use overt_link::{
+    Batch, Failure, Finish, Gauges, Received, Receiver, Refused, Row, Sender, Started, Submit, ToEngine,
+    ToFront,
+};
+
+const TOKENIZER: &[u8] = include_bytes!("../../../tests/fixtures/byte_tokenizer.json");
+const TEMPLATE: &str = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}\
+                        {% if add_generation_prompt %}assistant: {% endif %}";
+
+struct Server {
+    front: Front,
+    to_front: Sender<ToFront>,
+    from_front: Receiver<ToEngine>,
+    /// Bytes and status by handle, and whether it ended.
+    answers: BTreeMap<u64, (Vec<u8>, u16, bool)>,
+}
+
+fn config() -> Config {
+    Config {
+        watchdog_us: 200_000,
+        outbox_bytes: 2000,
+        lag_timeout_us: 300_000,
+        threads: 1,
+        tool_call_parser: "none".into(),
+    }
+}
+
+fn generation() -> Generation {
+    Generation {
+        max_tokens: Some(8),
+        max_tokens_field: "max_tokens".into(),
+        temperature: 0.0,
+        top_p: 1.0,
+        top_k: 0,
+        min_p: 0.0,
+        seed: Some(5),
+        n: 1,
+        stop: vec![],
+        stop_token_ids: vec![],
+        ignore_eos: false,
+        skip_special_tokens: true,
+        include_stop: false,
+        stream: true,
+        include_usage: false,
+        priority: 0,
+        user: None,
+        key: None,
+        cache_salt: None,
+        model: "made-up".into(),
+        tools: false,
+        add_generation_prompt: true,
+        continue_final_message: false,
+    }
+}
+
+const CHAT: &[u8] = br#"{"messages": [{"role": "user", "content": "hi"}]}"#;
+
+impl Server {
+    fn new() -> Self {
+        let (here, there) = UnixStream::pair().unwrap();
+        let (to_front, from_front) = overt_link::pair(there).unwrap();
+        from_front.set_tick(Duration::from_millis(50)).unwrap();
+        let front = Front::new(here, config()).unwrap();
+        let meta = serde_json::json!({
+            "model": {"max_model_len": 64, "vocab_size": 257, "fingerprint": "f"},
+            "chat_template": TEMPLATE,
+        });
+        to_front
+            .send(&ToFront::Hello { meta: serde_json::to_vec(&meta).unwrap(), tokenizer_json: TOKENIZER.to_vec() })
+            .unwrap();
+        assert!(front.wait_ready(Duration::from_secs(5)).unwrap().is_some());
+        Self { front, to_front, from_front, answers: BTreeMap::new() }
+    }
+
+    fn submit(&self, handle: u64, protocol: Protocol, body: &[u8], generation: Generation) {
+        self.front.submit(handle, protocol, body.to_vec(), generation, false);
+    }
+
+    /// The next message to the engine.
+    fn told(&mut self) -> Option<ToEngine> {
+        for _ in 0..100 {
+            match self.from_front.recv().unwrap() {
+                Received::Message(message) => return Some(message),
+                Received::Tick => {}
+                Received::Closed => return None,
+            }
+        }
+        None
+    }
+
+    fn submitted(&mut self) -> Submit {
+        match self.told() {
+            Some(ToEngine::Submit(submit)) => *submit,
+            other => panic!("{other:?} is no request"),
+        }
+    }
+
+    fn say(&self, batch: Batch) {
+        self.to_front.send(&ToFront::Batch(Box::new(batch))).unwrap();
+    }
+
+    /// Sends a text a token a batch; the last one ends it.
+    fn text(&self, request: u64, text: &str, finish: Finish) {
+        let last = text.len() - 1;
+        for (index, byte) in text.bytes().enumerate() {
+            let finish = (index == last).then_some(finish);
+            self.say(Batch {
+                rows: vec![Row { request, choice: 0, token: u32::from(byte), finish }],
+                ..Batch::default()
+            });
+        }
+    }
+
+    fn take(&mut self) -> Vec<Ready> {
+        let (mut bytes, mut ready) = (Vec::new(), Vec::new());
+        self.front.take_ready(&mut bytes, &mut ready);
+        for item in &ready {
+            let answer = self.answers.entry(item.handle).or_default();
+            assert!(!answer.2, "bytes after the end");
+            answer.0.extend_from_slice(&bytes[item.bytes.clone()]);
+            answer.1 = answer.1.max(item.status);
+            answer.2 = item.ended;
+        }
+        ready
+    }
+
+    /// Waits for the end of an answer.
+    fn answer(&mut self, handle: u64) -> (String, u16) {
+        let until = Instant::now() + Duration::from_secs(5);
+        while !self.answers.get(&handle).is_some_and(|answer| answer.2) {
+            assert!(Instant::now() < until, "no end of {handle}");
+            self.take();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (bytes, status, _) = self.answers.remove(&handle).unwrap();
+        (String::from_utf8(bytes).unwrap(), status)
+    }
+
+    fn error(&mut self, handle: u64) -> (serde_json::Value, u16) {
+        let (text, status) = self.answer(handle);
+        let mut body: serde_json::Value = serde_json::from_str(&text).unwrap();
+        (body["error"].take(), status)
+    }
+}
+
+fn contents(stream: &str) -> String {
+    stream
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: {"))
+        .map(|frame| serde_json::from_str::<serde_json::Value>(&format!("{{{frame}")).unwrap())
+        .filter_map(|frame| frame["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
+        .collect()
+}
+
+#[test]
+fn a_chat_is_rendered_tokenised_and_streamed() {
+    let mut server = Server::new();
+    server.submit(1, Protocol::Chat, CHAT, generation());
+    let submit = server.submitted();
+    let prompt: Vec<u32> = "user: hi\nassistant: ".bytes().map(u32::from).collect();
+    assert_eq!((submit.request, submit.n, submit.prompts), (1, 1, vec![prompt]));
+    assert_eq!((submit.params.max_tokens, submit.params.seed), (8, 5));
+    server.text(1, "hello", Finish::Length);
+    let (stream, status) = server.answer(1);
+    assert_eq!(status, 200);
+    assert_eq!(contents(&stream), "hello");
+    assert!(stream.contains("\"finish_reason\":\"length\""));
+    assert!(stream.ends_with("data: [DONE]\n\n"));
+    assert!(stream.contains("\"id\":\"chatcmpl-"));
+}
+
+#[test]
+fn an_answer_that_is_not_streamed_comes_whole() {
+    let mut server = Server::new();
+    server.submit(1, Protocol::Completions, br#"{"prompt": "ab"}"#, Generation { stream: false, ..generation() });
+    assert_eq!(server.submitted().prompts, [vec![97, 98]]);
+    server.say(Batch {
+        started: vec![Started { request: 1, choice: 0, cached_tokens: 1 }],
+        ..Batch::default()
+    });
+    server.text(1, "xy", Finish::EndOfTurn);
+    let (body, status) = server.answer(1);
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(status, 200);
+    // The token that ends the turn is counted and is no text.
+    assert_eq!(body["choices"][0]["text"], "x");
+    assert_eq!(body["choices"][0]["finish_reason"], "stop");
+    assert_eq!(body["usage"]["completion_tokens"], 2);
+    assert_eq!(body["usage"]["prompt_tokens_details"]["cached_tokens"], 1);
+}
+
+#[test]
+fn max_tokens_is_the_rest_of_the_context_at_most() {
+    let mut server = Server::new();
+    for (handle, asked, given) in [(1, None, 44), (2, Some(100), 44), (3, Some(2), 2)] {
+        server.submit(handle, Protocol::Chat, CHAT, Generation { max_tokens: asked, ..generation() });
+        assert_eq!(server.submitted().params.max_tokens, given);
+    }
+    let long = format!(r#"{{"prompt": "{}"}}"#, "x".repeat(64));
+    server.submit(4, Protocol::Completions, long.as_bytes(), generation());
+    let (error, status) = server.error(4);
+    assert_eq!((status, &error["code"]), (400, &"context_length_exceeded".into()));
+    assert_eq!(error["param"], "prompt");
+    assert!(error["message"].as_str().unwrap().contains("64 tokens"));
+}
+
+#[test]
+fn what_cannot_be_prepared_never_reaches_the_engine() {
+    let mut server = Server::new();
+    let cases: [(Protocol, &[u8], &str); 4] = [
+        (Protocol::Chat, br#"{"messages": [{"role": 1}]}"#, "messages[0].role"),
+        (Protocol::Completions, br#"{"prompt": [257]}"#, "prompt[0]"),
+        (Protocol::Completions, br#"{"prompt": ""}"#, "prompt"),
+        (Protocol::Completions, br#"{"prompt": ["a", ""]}"#, "prompt[1]"),
+    ];
+    for (handle, (protocol, body, param)) in (1..).zip(cases) {
+        server.submit(handle, protocol, body, generation());
+        let (error, status) = server.error(handle);
+        assert_eq!((status, &error["param"]), (400, &param.into()));
+    }
+    server.submit(9, Protocol::Chat, CHAT, generation());
+    assert_eq!(server.submitted().request, 9);
+}
+
+#[test]
+fn an_error_is_a_status_before_the_head_and_a_frame_after_it() {
+    let mut server = Server::new();
+    for handle in 1..=4 {
+        server.submit(handle, Protocol::Chat, CHAT, generation());
+        server.submitted();
+    }
+    let refused = vec![(1, Refused::QueueFull { limit: 3 })];
+    server.say(Batch { refused, ..Batch::default() });
+    assert_eq!(server.error(1).1, 429);
+    server.say(Batch { failed: vec![(2, Failure::NotFinite)], ..Batch::default() });
+    let (error, status) = server.error(2);
+    assert_eq!((status, &error["code"]), (500, &"logits_not_finite".into()));
+    server.text(3, "so", Finish::Length);
+    server.answer(3);
+    server.front.start(4);
+    server.say(Batch { failed: vec![(4, Failure::Step)], ..Batch::default() });
+    let (stream, status) = server.answer(4);
+    assert_eq!(status, 0, "the status has gone already");
+    assert!(stream.starts_with("data: {\"error\":"), "{stream}");
+    assert!(stream.ends_with("data: [DONE]\n\n"));
+}
+
+#[test]
+fn an_abort_is_told_once_and_silences_the_request() {
+    let mut server = Server::new();
+    server.submit(1, Protocol::Chat, CHAT, generation());
+    server.submitted();
+    server.front.abort(1);
+    server.front.abort(1);
+    assert_eq!(server.told(), Some(ToEngine::Abort { request: 1 }));
+    server.text(1, "late", Finish::Length);
+    server.submit(2, Protocol::Chat, CHAT, generation());
+    assert_eq!(server.submitted().request, 2);
+    server.text(2, "next", Finish::Length);
+    assert_eq!(contents(&server.answer(2).0), "next");
+    assert!(!server.answers.contains_key(&1));
+    assert_eq!(server.front.stats().requests_aborted, 1);
+}
+
+#[test]
+fn a_lagging_client_pauses_its_decoding_and_is_given_up_later() {
+    let mut server = Server::new();
+    server.submit(1, Protocol::Chat, CHAT, Generation { max_tokens: Some(40), ..generation() });
+    server.submitted();
+    server.front.hold(1, true);
+    let row = |token: u8| Row { request: 1, choice: 0, token: u32::from(token), finish: None };
+    let batch = |token| Batch { rows: vec![row(token)], ..Batch::default() };
+    (0..20).for_each(|_| server.say(batch(b'a')));
+    assert_eq!(server.told(), Some(ToEngine::Hold { request: 1, on: true }));
+    assert!(server.take().is_empty(), "its connection takes nothing");
+    server.front.hold(1, false);
+    let ready = server.take();
+    assert_eq!(ready.len(), 1, "everything leaves in one write");
+    assert_eq!(server.told(), Some(ToEngine::Hold { request: 1, on: false }));
+    server.front.hold(1, true);
+    (0..20).for_each(|_| server.say(batch(b'b')));
+    assert_eq!(server.told(), Some(ToEngine::Hold { request: 1, on: true }));
+    assert_eq!(server.told(), Some(ToEngine::Abort { request: 1 }));
+    let (stream, _) = server.answer(1);
+    assert_eq!(contents(&stream), "a".repeat(20) + &"b".repeat(20));
+    assert!(stream.contains("too slowly"));
+}
+
+#[test]
+fn the_engines_death_ends_everything_at_once() {
+    let mut server = Server::new();
+    for handle in 1..=3 {
+        server.submit(handle, Protocol::Chat, CHAT, generation());
+        server.submitted();
+    }
+    server.text(1, "a", Finish::Length);
+    server.say(Batch { rows: vec![Row { request: 2, choice: 0, token: 98, finish: None }], ..Batch::default() });
+    assert_eq!(server.answer(1).1, 200);
+    while !server.answers.contains_key(&2) {
+        server.take();
+    }
+    server.to_front.close();
+    let (stream, _) = server.answer(2);
+    assert!(stream.contains("\"error\"") && stream.ends_with("data: [DONE]\n\n"));
+    assert_eq!(server.error(3).1, 503);
+    assert!(!server.front.health().0);
+    server.submit(4, Protocol::Chat, CHAT, generation());
+    assert_eq!(server.error(4).1, 503);
+}
+
+#[test]
+fn the_watchdog_sees_work_without_steps_and_nothing_else() {
+    let mut server = Server::new();
+    std::thread::sleep(Duration::from_millis(250));
+    assert!(server.front.health().0, "idle is healthy");
+    server.submit(1, Protocol::Chat, CHAT, generation());
+    server.submitted();
+    let gauges = Gauges { running: 1, ..Gauges::default() };
+    server.say(Batch { admitted: vec![1], gauges, ..Batch::default() });
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(server.front.health().0);
+    std::thread::sleep(Duration::from_millis(250));
+    let (healthy, reason) = server.front.health();
+    assert!(!healthy && reason.contains("No step"));
+    server.text(1, "x", Finish::Length);
+    server.answer(1);
+    assert!(server.front.health().0);
+}
+
+#[test]
+fn tokens_and_text_of_the_utility_routes() {
+    let server = Server::new();
+    let front = &server.front;
+    let ids = front.tokenize(Protocol::Completions, br#"{"prompt": "ab"}"#, true, None).unwrap();
+    assert_eq!(ids, [97, 98]);
+    let chat = front.tokenize(Protocol::Chat, CHAT, false, None).unwrap();
+    assert_eq!(front.detokenize(&chat).unwrap(), "user: hi\n");
+    assert_eq!(front.token_strings(&[256, 32]).unwrap(), ["<end>", "\u{120}"]);
+    assert_eq!(front.detokenize(&[1, 300]).unwrap_err().body.param.as_deref(), Some("tokens[1]"));
+}
