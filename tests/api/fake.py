@@ -60,9 +60,7 @@ HELLO = {
 class Submitted:
     """One request that reached the front, and the means to answer it."""
 
-    def __init__(
-        self, front: "FakeFront", handle: int, protocol: str, body: bytes, params: Any, chunked: bool
-    ):
+    def __init__(self, front: "FakeFront", handle: int, protocol: str, body: bytes, params: Any, chunked: bool):
         self.front = front
         self.handle = handle
         self.protocol = protocol
@@ -206,9 +204,7 @@ def running(*, keep_alive_s: float | None = None, http: Any = Protocol, **settin
     state = state_of(front, **settings)
     if keep_alive_s is not None:
         state.dispatcher._keep_alive_s = keep_alive_s
-    config = uvicorn.Config(
-        create_app(state), http=http, ws="none", lifespan="on", log_level="error", access_log=False
-    )
+    config = uvicorn.Config(create_app(state), http=http, ws="none", lifespan="on", log_level="error", access_log=False)
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

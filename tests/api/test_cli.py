@@ -84,9 +84,7 @@ def test_flags_that_are_wrong(line: str, message: str, capsys: pytest.CaptureFix
 
 
 def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
-    )
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
 
 
 def test_help_and_import_load_nothing_heavy() -> None:
@@ -183,9 +181,7 @@ sys.exit(code)
 def server(plan: str = "serves", **settings: Any) -> Iterator[subprocess.Popen[str]]:
     settings = {"port": 0, **settings}
     code = SERVER.format(path=sys.path, plan=plan, settings=settings)
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process
     finally:
@@ -293,8 +289,7 @@ def test_a_taken_port_is_reported_in_a_line_and_no_engine_starts() -> None:
             code, out, err = finish(process)
     assert code == 1
     assert err == (
-        f"overt serve: cannot listen on 127.0.0.1:{port}: Address already in use; "
-        "choose another --host or --port\n"
+        f"overt serve: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --host or --port\n"
     )
     assert "engine ended True" in out
 

@@ -98,9 +98,7 @@ def test_a_client_that_leaves_in_its_body_is_no_fault(caplog: pytest.LogCaptureF
 def test_a_body_may_come_in_pieces_and_behind_expect() -> None:
     with running() as server, server.connect() as connection:
         server.front.respond = lambda request: request.whole(200, {"ok": 1})
-        head, _, body = post(PATH, CHAT, headers="expect: 100-continue\r\n", close=True).partition(
-            b"\r\n\r\n"
-        )
+        head, _, body = post(PATH, CHAT, headers="expect: 100-continue\r\n", close=True).partition(b"\r\n\r\n")
         connection.sendall(head + b"\r\n\r\n")
         assert read_until(connection, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(body[:7])
@@ -231,8 +229,7 @@ def test_tokenize_and_detokenize() -> None:
         assert answer.json() == {"count": 3, "max_model_len": 64, "tokens": [3, 1, -1], "token_strs": None}
         answer = http.post(
             "/tokenize",
-            json=CHAT
-            | {"add_generation_prompt": False, "add_special_tokens": True, "return_token_strs": True},
+            json=CHAT | {"add_generation_prompt": False, "add_special_tokens": True, "return_token_strs": True},
         )
         assert answer.json()["tokens"][1:] == [0, 1]
         assert answer.json()["token_strs"][1:] == ["<0>", "<1>"]

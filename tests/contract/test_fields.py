@@ -26,11 +26,7 @@ def properties(schemas: dict[str, Any], name: str) -> set[str]:
     names = set(schema.get("properties", {}))
     for part in [*schema.get("allOf", []), *schema.get("anyOf", [])]:
         reference = part.get("$ref")
-        names |= (
-            properties(schemas, reference.rpartition("/")[2])
-            if reference
-            else set(part.get("properties", {}))
-        )
+        names |= properties(schemas, reference.rpartition("/")[2]) if reference else set(part.get("properties", {}))
     return names
 
 
@@ -74,9 +70,7 @@ def test_the_model_has_the_honoured_fields_and_null_is_absent(route: Route) -> N
     body, effects = validate(route, json.dumps(nulls).encode())
     plain, _ = validate(route, json.dumps(VALID[route]).encode())
     assert effects == []
-    assert {name: getattr(body, name) for name in honoured} == {
-        name: getattr(plain, name) for name in honoured
-    }
+    assert {name: getattr(body, name) for name in honoured} == {name: getattr(plain, name) for name in honoured}
 
 
 @pytest.mark.parametrize("route", ROUTES)

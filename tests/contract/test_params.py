@@ -148,9 +148,7 @@ def test_what_happens_to_tools_is_told() -> None:
     assert not chat(tool_choice="none", **TOOLS)[0].tools
     plain = Deployment(("a",), 100, chat_template="tools")
     assert chat(plain, **TOOLS)[1] == [Effect("tools", "adapted", applied="prompt only")]
-    assert chat(Deployment(("a",), 100, chat_template="", parser="hermes"), **TOOLS)[1] == [
-        Effect("tools", "inert")
-    ]
+    assert chat(Deployment(("a",), 100, chat_template="", parser="hermes"), **TOOLS)[1] == [Effect("tools", "inert")]
     strict = [{"type": "function", "function": {"name": "f", "strict": True}}]
     assert chat(tools=strict)[1] == [Effect("tools[0].function.strict", "inert")]
 

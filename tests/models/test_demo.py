@@ -14,8 +14,17 @@ from overt.models import ModelError, ModelFiles, load, resolve
 
 PROMPT = "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
 TEXTS = (
-    "a  12", "Hello world", "  leading", "tabs\tand\n\nlines\r\n", "naïve café 你好 🎉", "x=3.14159;y=2e10",
-    "I'll don't", "１２３ ²³", "\x00\x7f", "<|im_start|>user<|im_end|>", "",
+    "a  12",
+    "Hello world",
+    "  leading",
+    "tabs\tand\n\nlines\r\n",
+    "naïve café 你好 🎉",
+    "x=3.14159;y=2e10",
+    "I'll don't",
+    "１２３ ²³",
+    "\x00\x7f",
+    "<|im_start|>user<|im_end|>",
+    "",
 )
 
 
@@ -33,7 +42,9 @@ def test_what_the_metadata_says(demo: ModelFiles) -> None:
     assert (demo.source, demo.kind, demo.name) == ("demo", "gguf", "SmolLM2-135M-Instruct")
     assert demo.eos_token_ids == (2, 0)
     assert demo.special_tokens == {
-        "bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "unk_token": "<|endoftext|>",
+        "bos_token": "<|im_start|>",
+        "eos_token": "<|im_end|>",
+        "unk_token": "<|endoftext|>",
         "pad_token": "<|im_end|>",
     }
     assert (demo.max_model_len, demo.vocab_size, demo.add_bos) == (8192, 49152, False)
@@ -48,9 +59,7 @@ def test_describing_needs_neither_torch_nor_transformers() -> None:
         "import sys; from overt.models import resolve; resolve('demo'); "
         "print([name for name in ('torch', 'transformers', 'numpy') if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -99,5 +108,7 @@ def test_the_tokenizer_is_valid_json_with_its_merges(demo: ModelFiles) -> None:
     assert len(document["model"]["vocab"]) == 49152
     assert len(document["model"]["merges"]) > 48_000
     assert [token["content"] for token in document["added_tokens"]][:3] == [
-        "<|endoftext|>", "<|im_start|>", "<|im_end|>",
+        "<|endoftext|>",
+        "<|im_start|>",
+        "<|im_end|>",
     ]

@@ -142,9 +142,7 @@ def _pre(name: str, folder: Path, tmp_path: Path) -> Tokenizer:
         ("qwen2", ["It", "'s", "Ġ", "2", "0", "2", "4", "ĠĠ", "Ġok", "!?"]),
     ],
 )
-def test_words_are_cut_as_the_family_cuts_them(
-    name: str, words: list[str], folder: Path, tmp_path: Path
-) -> None:
+def test_words_are_cut_as_the_family_cuts_them(name: str, words: list[str], folder: Path, tmp_path: Path) -> None:
     tokenizer = _pre(name, folder, tmp_path)
     text = "It's 2024   ok!?"
     assert [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text)] == words
@@ -162,8 +160,24 @@ def test_bos_is_put_before_a_text_where_the_file_says_so(folder: Path, tmp_path:
 
 
 PIECES = {
-    "▁": -1.0, "h": -2.0, "e": -3.0, "l": -4.0, "o": -5.0, "t": -6.0, "a": -7.0, "he": -8.0, "▁t": -9.0, "ll": -10.0,
-    "▁he": -11.0, "lo": -12.0, "▁the": -13.0, "llo": -14.0, "▁hello": -15.0, "el": -16.0, "▁▁": -17.0, "at": -18.0,
+    "▁": -1.0,
+    "h": -2.0,
+    "e": -3.0,
+    "l": -4.0,
+    "o": -5.0,
+    "t": -6.0,
+    "a": -7.0,
+    "he": -8.0,
+    "▁t": -9.0,
+    "ll": -10.0,
+    "▁he": -11.0,
+    "lo": -12.0,
+    "▁the": -13.0,
+    "llo": -14.0,
+    "▁hello": -15.0,
+    "el": -16.0,
+    "▁▁": -17.0,
+    "at": -18.0,
 }
 
 
@@ -172,9 +186,7 @@ def _sentencepiece(text: str, ids: dict[str, int], scores: list[float]) -> list[
     pieces = list("▁" + text.replace(" ", "▁"))
     while True:
         joins = [
-            (-scores[ids[left + right]], at)
-            for at, (left, right) in enumerate(pairwise(pieces))
-            if left + right in ids
+            (-scores[ids[left + right]], at) for at, (left, right) in enumerate(pairwise(pieces)) if left + right in ids
         ]
         if not joins:
             break
@@ -192,7 +204,12 @@ def test_sentencepiece_vocabularies(folder: Path, tmp_path: Path) -> None:
     tokens = ["<unk>", "<s>", "</s>", *bytes_, *PIECES, "<|im_end|>"]
     scores = [0.0] * 259 + list(PIECES.values()) + [0.0]
     metadata: dict[str, Any] = {
-        "model": "llama", "tokens": tokens, "scores": scores, "merges": None, "bos": 1, "eos": 2,
+        "model": "llama",
+        "tokens": tokens,
+        "scores": scores,
+        "merges": None,
+        "bos": 1,
+        "eos": 2,
         "token_type": [2, 3, 3, *[6] * 256, *[1] * len(PIECES), 3],
     }
     files = resolve(str(write(folder, tmp_path / "model.gguf", arch="llama", tokenizer=metadata)))

@@ -176,9 +176,7 @@ def _check_headers(scope: Scope) -> None:
 
 
 def _too_large() -> ApiError:
-    return ApiError(
-        413, f"The body is too large: at most {MAX_BODY_BYTES} bytes are read.", code="body_too_large"
-    )
+    return ApiError(413, f"The body is too large: at most {MAX_BODY_BYTES} bytes are read.", code="body_too_large")
 
 
 def _schema(route: Route) -> dict[str, Any]:

@@ -61,9 +61,7 @@ def _model_flags(group: argparse._ArgumentGroup) -> None:
     add("--chat-template", help="a file or the template itself")
     add("--dtype", choices=sorted(_DTYPES), default="auto", help="of the weights")
     add("--max-model-len", type=_count, metavar="TOKENS", help="prompt and answer together")
-    add(
-        "--seed", type=int, help="requests without a seed draw theirs from it: the same again after a restart"
-    )
+    add("--seed", type=int, help="requests without a seed draw theirs from it: the same again after a restart")
 
 
 def _server_flags(group: argparse._ArgumentGroup) -> None:

@@ -159,10 +159,7 @@ def ready_text(host: str, port: int, model: str) -> str:
         host = "127.0.0.1"
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello!"}}]}}'
-    return (
-        f"ready: {model} on {url}\n"
-        f"  curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'"
-    )
+    return f"ready: {model} on {url}\n  curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'"
 
 
 @contextlib.contextmanager

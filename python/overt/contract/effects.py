@@ -53,7 +53,6 @@ def _text(value: str) -> str:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
     plain = "".join(
-        chr(byte) if 32 <= byte < 127 and byte not in b'%"' else f"%{byte:02x}"
-        for byte in value.encode("utf-8")
+        chr(byte) if 32 <= byte < 127 and byte not in b'%"' else f"%{byte:02x}" for byte in value.encode("utf-8")
     )
     return f'%"{plain}"'

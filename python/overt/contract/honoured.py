@@ -25,13 +25,9 @@ HONOURED = (
     Field("max_tokens", CHAT, "integer", "Most tokens of a choice; absent: the rest of the context.", low=1),
     Field("max_tokens", COMPLETIONS, "integer", "Most tokens of a choice.", low=1, default=16),
     # --- sampling ---
-    Field(
-        "temperature", GENERATE, "number", "Divides the logits; 0 takes the likeliest token.", low=0, high=2
-    ),
+    Field("temperature", GENERATE, "number", "Divides the logits; 0 takes the likeliest token.", low=0, high=2),
     Field("top_p", GENERATE, "number", "Keeps the likeliest tokens that together reach it.", above=0, high=1),
-    Field(
-        "top_k", GENERATE, "integer", "Keeps this many likeliest tokens; 0 or -1: all.", origin="vllm", low=-1
-    ),
+    Field("top_k", GENERATE, "integer", "Keeps this many likeliest tokens; 0 or -1: all.", origin="vllm", low=-1),
     Field(
         "min_p",
         GENERATE,
@@ -51,9 +47,7 @@ HONOURED = (
     ),
     Field("n", GENERATE, "integer", "Choices for each prompt.", low=1, high=128, default=1),
     # --- stopping ---
-    Field(
-        "stop", GENERATE, "strings", "Text that ends a choice; not part of the answer.", high=32, default=[]
-    ),
+    Field("stop", GENERATE, "strings", "Text that ends a choice; not part of the answer.", high=32, default=[]),
     Field(
         "stop_token_ids",
         GENERATE,

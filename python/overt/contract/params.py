@@ -105,9 +105,7 @@ class Deployment:
         return model
 
 
-def read(
-    route: Route, raw: bytes, deployment: Deployment, request_id: str
-) -> tuple[GenerationParams, list[Effect]]:
+def read(route: Route, raw: bytes, deployment: Deployment, request_id: str) -> tuple[GenerationParams, list[Effect]]:
     """Checks a generation request's body. Returns its parameters and what is to be told about its fields.
 
     Raises ApiError for whatever can be refused without the prompt's tokens.
@@ -119,9 +117,7 @@ def read(
     stream = bool(get("stream"))
     options = get("stream_options")
     if options is not None and not stream:
-        raise ApiError(
-            400, "`stream_options` needs `stream: true`; send both or neither.", param="stream_options"
-        )
+        raise ApiError(400, "`stream_options` needs `stream: true`; send both or neither.", param="stream_options")
     max_tokens, max_tokens_field = _max_tokens(route, body, effects)
     for index, token in enumerate(get("stop_token_ids") or ()):
         if token >= deployment.vocab_size:
@@ -185,9 +181,7 @@ def _priority(asked: int | None, deployment: Deployment, effects: list[Effect]) 
     return applied
 
 
-def _chat(
-    body: dict[str, Any], deployment: Deployment, params: GenerationParams, effects: list[Effect]
-) -> None:
+def _chat(body: dict[str, Any], deployment: Deployment, params: GenerationParams, effects: list[Effect]) -> None:
     check_template_fields(body, deployment, effects)
     tools, choice = body["tools"], body["tool_choice"]
     params.tools = bool(tools) and choice != "none"
@@ -221,11 +215,7 @@ def check_template_fields(body: Mapping[str, Any], deployment: Deployment, effec
             raise ApiError(
                 400,
                 f"`chat_template_kwargs` may not set `{name}`"
-                + (
-                    ", which only the operator gives."
-                    if name == "chat_template"
-                    else ": send the field itself."
-                ),
+                + (", which only the operator gives." if name == "chat_template" else ": send the field itself."),
                 param=f"chat_template_kwargs.{name}",
             )
     if tools == []:

@@ -43,27 +43,19 @@ _OPENAI = (
     _refused("response_format", CHAT, "object", "Form of the answer.", {"type": "text"}, reason=_GRAMMAR),
     _refused("parallel_tool_calls", CHAT, "boolean", "Several calls in one turn.", True),
     _refused("functions", CHAT, "objects", "Older spelling of tools.", [], reason="use `tools`"),
-    _refused(
-        "function_call", CHAT, "any", "Older spelling of tool_choice.", "none", reason="use `tool_choice`"
-    ),
+    _refused("function_call", CHAT, "any", "Older spelling of tool_choice.", "none", reason="use `tool_choice`"),
     _refused("reasoning_effort", CHAT, "string", "How long the model thinks."),
     _refused("verbosity", CHAT, "string", "How long answers are.", "medium"),
     _refused("modalities", CHAT, "any", "Kinds of output.", ["text"], reason=_MEDIA),
     _refused("audio", CHAT, "object", "Voice and format of spoken answers.", reason=_MEDIA),
     _refused("prediction", CHAT, "object", "Text that the answer will mostly equal."),
-    _refused(
-        "web_search_options", CHAT, "object", "Search before answering.", reason="there is no search here"
-    ),
-    _refused(
-        "moderation", CHAT, "object", "Checks of input and output.", reason="there is no moderation here"
-    ),
+    _refused("web_search_options", CHAT, "object", "Search before answering.", reason="there is no search here"),
+    _refused("moderation", CHAT, "object", "Checks of input and output.", reason="there is no moderation here"),
     _refused("store", CHAT, "boolean", "Keeps the answer for later.", False),
     _refused("metadata", CHAT, "object", "Labels of a stored answer.", {}, reason="answers are not stored"),
     _refused("service_tier", CHAT, "string", "Class of service.", "auto", "default"),
     _refused("safety_identifier", CHAT, "string", "Stable name of an end user.", reason="use `user`"),
-    _refused(
-        "prompt_cache_key", CHAT, "string", "Groups requests that share prefixes.", reason="use `cache_salt`"
-    ),
+    _refused("prompt_cache_key", CHAT, "string", "Groups requests that share prefixes.", reason="use `cache_salt`"),
     _refused("prompt_cache_retention", CHAT, "string", "How long prefixes stay cached.", "in_memory"),
     _refused("prompt_cache_options", CHAT, "object", "How prefixes are cached.", {}),
     _refused("best_of", COMPLETIONS, "integer", "Candidates to choose from.", 1, reason="use `n`"),
@@ -143,9 +135,7 @@ _SGLANG = (
     _sglang("task", "string", "What a search model is asked for.", routes=CHAT),
     _sglang("separate_reasoning", "boolean", "Reasoning in a field of its own.", True, routes=CHAT),
     _sglang("stream_reasoning", "boolean", "Reasoning as it is made.", True, routes=CHAT),
-    _sglang(
-        "input_ids", "integers", "Token ids instead of messages.", routes=CHAT, reason="use /v1/completions"
-    ),
+    _sglang("input_ids", "integers", "Token ids instead of messages.", routes=CHAT, reason="use /v1/completions"),
     _sglang("lora_path", "any", "Which adapter to apply."),
     _sglang("rid", "any", "Id of the answer.", reason="send the header X-Request-Id"),
     _sglang("extra_key", "string", "Partition of the prefix cache.", "", reason="use `cache_salt`"),
@@ -156,9 +146,7 @@ _SGLANG = (
     _sglang("bootstrap_host", "any", "Where the prefill server is."),
     _sglang("bootstrap_port", "any", "Where the prefill server is."),
     _sglang("bootstrap_room", "any", "Which prefill to fetch."),
-    _sglang(
-        "custom_logit_processor", "string", "Code from the client.", reason="code in requests is not run"
-    ),
+    _sglang("custom_logit_processor", "string", "Code from the client.", reason="code in requests is not run"),
     _sglang("custom_params", "object", "Arguments for such code.", {}, reason="code in requests is not run"),
     _sglang("watermark", "object", "Marks the text."),
     _sglang("return_hidden_states", "any", "Hidden states with the answer.", False),

@@ -39,9 +39,7 @@ def skeleton(files: ModelFiles, *, dtype: torch.dtype, attn_implementation: str 
     try:
         config = CONFIG_MAPPING[kind].from_dict(dict(files.config))
         with _parameters_on_meta():
-            model = AutoModelForCausalLM.from_config(
-                config, dtype=dtype, trust_remote_code=False, **attention
-            )
+            model = AutoModelForCausalLM.from_config(config, dtype=dtype, trust_remote_code=False, **attention)
     except Exception as error:
         # A config's faults surface as whatever the model's own code trips over.
         raise ModelError(
@@ -79,8 +77,10 @@ class Slots:
         self._wanted = model.state_dict(keep_vars=True)
         self._ignored = [
             re.compile(pattern)
-            for pattern in (*(getattr(model, "_keys_to_ignore_on_load_unexpected", None) or ()),
-                            r"rotary_emb\.inv_freq$")
+            for pattern in (
+                *(getattr(model, "_keys_to_ignore_on_load_unexpected", None) or ()),
+                r"rotary_emb\.inv_freq$",
+            )
         ]
         # Names of one and the same tensor: a head tied to the embedding.
         self._tied: dict[int, list[str]] = {}
@@ -104,8 +104,7 @@ class Slots:
             raise ModelError(f"{self._where}: the model has no place for tensor {name}")
         if place.shape != tensor.shape:
             raise ModelError(
-                f"{self._where}: tensor {name} has shape {list(tensor.shape)}; the config makes it "
-                f"{list(place.shape)}"
+                f"{self._where}: tensor {name} has shape {list(tensor.shape)}; the config makes it {list(place.shape)}"
             )
         tensor = tensor.to(place.dtype)
         for other in self._tied[id(place)]:

@@ -48,9 +48,7 @@ class ModelFiles:
     or the template."""
 
 
-def fingerprint(
-    weights: Iterable[Path], config: dict[str, Any], tokenizer_json: bytes, template: str | None
-) -> str:
+def fingerprint(weights: Iterable[Path], config: dict[str, Any], tokenizer_json: bytes, template: str | None) -> str:
     """The short hash of `ModelFiles.fingerprint`."""
     digest = hashlib.sha256()
     for file in sorted(weights):

@@ -48,9 +48,7 @@ def describe(folder: Path, *, source: str, name: str) -> ModelFiles:
         generation_config=generation,
         max_model_len=max_model_len(config, str(folder / "config.json")),
         vocab_size=vocab_size,
-        fingerprint=fingerprint(
-            weight_files(folder), config, tokenizer.tokenizer_json, tokenizer.chat_template
-        ),
+        fingerprint=fingerprint(weight_files(folder), config, tokenizer.tokenizer_json, tokenizer.chat_template),
     )
 
 

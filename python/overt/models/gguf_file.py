@@ -144,9 +144,7 @@ def read(path: Path) -> GgufFile:
     if not isinstance(alignment, int) or alignment < 1:
         raise ModelError(f"{path}: general.alignment is {alignment!r}; it must be a positive integer")
     start = -(-cursor.at // alignment) * alignment
-    placed = {
-        name: TensorInfo(name, shape, kind, start + offset) for name, shape, kind, offset in tensors
-    }
+    placed = {name: TensorInfo(name, shape, kind, start + offset) for name, shape, kind, offset in tensors}
     return GgufFile(path, metadata, placed, data)
 
 

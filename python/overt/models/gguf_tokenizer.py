@@ -64,8 +64,7 @@ def tokenizer_of(file: GgufFile) -> GgufTokenizer:
         document, add_bos_default = _sentencepiece(file, vocabulary), True
     else:
         raise ModelError(
-            f"{file.path}: tokenizer {model!r} is not known (known: gpt2, llama); give the model's own with "
-            f"--tokenizer"
+            f"{file.path}: tokenizer {model!r} is not known (known: gpt2, llama); give the model's own with --tokenizer"
         )
     special = {}
     named = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
@@ -91,8 +90,7 @@ def _vocabulary(file: GgufFile) -> _Vocabulary:
     tokens = file.get("tokenizer.ggml.tokens", list)
     if not tokens or not isinstance(tokens[0], str):
         raise ModelError(
-            f"{file.path} holds no vocabulary (tokenizer.ggml.tokens); give the model's own tokenizer with "
-            f"--tokenizer"
+            f"{file.path} holds no vocabulary (tokenizer.ggml.tokens); give the model's own tokenizer with --tokenizer"
         )
     kinds = file.get("tokenizer.ggml.token_type", list, [1] * len(tokens))
     if len(kinds) != len(tokens):
@@ -119,8 +117,7 @@ def _byte_level(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
     merges = file.get("tokenizer.ggml.merges", list)
     if merges is None:
         raise ModelError(
-            f"{file.path} holds no merges (tokenizer.ggml.merges); give the model's own tokenizer with "
-            f"--tokenizer"
+            f"{file.path} holds no merges (tokenizer.ggml.merges); give the model's own tokenizer with --tokenizer"
         )
     pairs = [str(merge).split(" ", 1) for merge in merges]
     broken = next((merge for merge, pair in zip(merges, pairs, strict=True) if len(pair) != 2), None)

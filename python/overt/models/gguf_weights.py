@@ -20,9 +20,7 @@ from overt.models.gguf_file import GgufFile, TensorInfo
 FREQUENCIES = "rope_freqs.weight"
 
 
-def fill(
-    model: torch.nn.Module, files: ModelFiles, *, device: str, progress: Callable[[int, int, str], None]
-) -> None:
+def fill(model: torch.nn.Module, files: ModelFiles, *, device: str, progress: Callable[[int, int, str], None]) -> None:
     """Puts every tensor of the GGUF file into `model`, on `device`.
 
     Raises ModelError naming tensors that the architecture does not have, that are missing, damaged or

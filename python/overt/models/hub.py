@@ -37,8 +37,7 @@ def snapshot(model: str, *, weights: bool = True) -> Path:
         )
     except GatedRepoError as error:
         raise ModelError(
-            f"{model} is gated on the Hub: accept its licence there, then set HF_TOKEN to a token of your "
-            f"account"
+            f"{model} is gated on the Hub: accept its licence there, then set HF_TOKEN to a token of your account"
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelError(

@@ -33,8 +33,7 @@ def load(
     if files.config.get("quantization_config"):
         method = files.config["quantization_config"].get("quant_method", "an unnamed method")
         raise ModelError(
-            f"{files.path}: weights quantised by {method} are not supported; use the unquantised model or a "
-            f"GGUF file"
+            f"{files.path}: weights quantised by {method} are not supported; use the unquantised model or a GGUF file"
         )
     resolved = build.resolve_dtype(files, dtype, device)
     model = build.skeleton(files, dtype=resolved, attn_implementation=attn_implementation)

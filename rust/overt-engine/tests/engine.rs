@@ -1,6 +1,6 @@
 //! The engine between a link and a made-up model whose token is a function of the position.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;

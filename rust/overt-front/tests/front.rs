@@ -1,6 +1,6 @@
 //! The front between routes that only read its outbox and an engine that only speaks over the link.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use overt_front::{Config, Front, Generation, Protocol, Ready};
 use overt_link::{
-    Batch, Failure, Finish, Gauges, Received, Receiver, Refused, Row, Sender, Started, Submit, ToEngine,
-    ToFront,
+    Batch, Failure, Finish, Gauges, Received, Receiver, Refused, Row, Sender, Started, Submit,
+    ToEngine, ToFront,
 };
 
 const TOKENIZER: &[u8] = include_bytes!("../../../tests/fixtures/byte_tokenizer.json");
@@ -75,7 +75,10 @@ impl Server {
             "chat_template": TEMPLATE,
         });
         to_front
-            .send(&ToFront::Hello { meta: serde_json::to_vec(&meta).unwrap(), tokenizer_json: TOKENIZER.to_vec() })
+            .send(&ToFront::Hello {
+                meta: serde_json::to_vec(&meta).unwrap(),
+                tokenizer_json: TOKENIZER.to_vec(),
+            })
             .unwrap();
         assert!(front.wait_ready(Duration::from_secs(5)).unwrap().is_some());
         Self { front, to_front, from_front, answers: BTreeMap::new() }
@@ -181,7 +184,12 @@ fn a_chat_is_rendered_tokenised_and_streamed() {
 #[test]
 fn an_answer_that_is_not_streamed_comes_whole() {
     let mut server = Server::new();
-    server.submit(1, Protocol::Completions, br#"{"prompt": "ab"}"#, Generation { stream: false, ..generation() });
+    server.submit(
+        1,
+        Protocol::Completions,
+        br#"{"prompt": "ab"}"#,
+        Generation { stream: false, ..generation() },
+    );
     assert_eq!(server.submitted().prompts, [vec![97, 98]]);
     server.say(Batch {
         started: vec![Started { request: 1, choice: 0, cached_tokens: 1 }],
@@ -202,7 +210,12 @@ fn an_answer_that_is_not_streamed_comes_whole() {
 fn max_tokens_is_the_rest_of_the_context_at_most() {
     let mut server = Server::new();
     for (handle, asked, given) in [(1, None, 44), (2, Some(100), 44), (3, Some(2), 2)] {
-        server.submit(handle, Protocol::Chat, CHAT, Generation { max_tokens: asked, ..generation() });
+        server.submit(
+            handle,
+            Protocol::Chat,
+            CHAT,
+            Generation { max_tokens: asked, ..generation() },
+        );
         assert_eq!(server.submitted().params.max_tokens, given);
     }
     let long = format!(r#"{{"prompt": "{}"}}"#, "x".repeat(64));
@@ -303,7 +316,10 @@ fn the_engines_death_ends_everything_at_once() {
         server.submitted();
     }
     server.text(1, "a", Finish::Length);
-    server.say(Batch { rows: vec![Row { request: 2, choice: 0, token: 98, finish: None }], ..Batch::default() });
+    server.say(Batch {
+        rows: vec![Row { request: 2, choice: 0, token: 98, finish: None }],
+        ..Batch::default()
+    });
     assert_eq!(server.answer(1).1, 200);
     while !server.answers.contains_key(&2) {
         server.take();

@@ -13,6 +13,4 @@ async def create_chat_completion(call: Call) -> int:
 
 def mount(app: FastAPI) -> None:
     """Adds the route."""
-    add_hot_route(
-        app, "/v1/chat/completions", create_chat_completion, "chat", summary="Answer a conversation"
-    )
+    add_hot_route(app, "/v1/chat/completions", create_chat_completion, "chat", summary="Answer a conversation")

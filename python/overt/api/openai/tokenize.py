@@ -29,9 +29,7 @@ async def tokenize(call: Call) -> int:
     protocol = "completions" if body["messages"] is None else "chat"
 
     def work() -> dict[str, Any]:
-        ids = state.front.tokenize(
-            protocol, raw, True if opened is None else opened, body["add_special_tokens"]
-        )
+        ids = state.front.tokenize(protocol, raw, True if opened is None else opened, body["add_special_tokens"])
         return {
             "count": len(ids),
             "max_model_len": state.max_model_len,

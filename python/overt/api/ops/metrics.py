@@ -56,9 +56,7 @@ class _Collector:
             histogram = stats[name]
             bounds = [str(bound) for bound in histogram["bounds"]] + ["+Inf"]
             buckets = list(zip(bounds, accumulate(histogram["counts"]), strict=True))
-            yield HistogramMetricFamily(
-                f"overt:{shown}", meaning, buckets=buckets, sum_value=histogram["sum"]
-            )
+            yield HistogramMetricFamily(f"overt:{shown}", meaning, buckets=buckets, sum_value=histogram["sum"])
         answers = CounterMetricFamily("overt:http_answers", "HTTP answers.", labels=["route", "status"])
         for (route, status), number in sorted(self.state.answers.items()):
             answers.add_metric([route, str(status)], number)
