@@ -27,7 +27,8 @@ def make_layout(max_rows: int, max_tokens: int, max_blocks: int) -> Sections:
     offset = 0
     for name, shape in shapes:
         layout.append((name, offset, shape))
-        offset += int(np.prod(shape))
+        # Sections begin on cache lines of 16 words.
+        offset += -(-int(np.prod(shape)) // 16) * 16
     return [*layout, ("end", offset, ())]
 
 

@@ -49,15 +49,16 @@ def test_mixed_step(window: int | None, heads: int, dirty: bool) -> None:
     rows = [(0, 1), (15, 1), (16, 1), (300, 1), (47, 1), (0, 40), (37, 50), (16, 5), (600, 9)]
     decode = 5
     blocks = sum(-(-(before + now) // 16) for before, now in rows)
-    cache = KvCache([SHAPE], num_blocks=blocks + 1, dtype=torch.float32, device="cpu")
+    cache = KvCache([SHAPE], num_blocks=blocks + 2, dtype=torch.float32, device="cpu")
     if dirty:
-        # What was left behind by others is finite, and must not count.
+        # What was left behind by others must not count; a block that is no row's may even hold NaN.
         for tensor in cache.tensors():
             tensor.fill_(1e6)
+            tensor[-16:] = torch.nan
     free = list(range(1, blocks + 1))
     random.Random(1).shuffle(free)
-    # Unused entries of a table may hold anything that is a block.
-    tables = torch.randint(0, blocks + 1, (len(rows), MAX_BLOCKS), dtype=torch.int32)
+    # Unused entries of a table may hold anything that is a block, here the one that is no row's.
+    tables = torch.full((len(rows), MAX_BLOCKS), blocks + 1, dtype=torch.int32)
     keys, values, slots, queries, prefills = [], [], [], [], []
     for row, (before, now) in enumerate(rows):
         length = before + now

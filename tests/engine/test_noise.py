@@ -73,6 +73,14 @@ def test_every_word_of_the_key_counts() -> None:
             assert (changed != base).float().mean() > 0.9
 
 
+def test_both_keys_count() -> None:
+    words = token_words(VOCAB, "cpu")
+    base, other = torch.tensor([5], dtype=torch.int32), torch.tensor([6], dtype=torch.int32)
+    values = [gumbel(words, *keys) for keys in ((base, base), (base, other), (other, base))]
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        assert (values[first] != values[second]).float().mean() > 0.9
+
+
 def test_unsigned_words_do_not_collide_for_a_whole_vocabulary() -> None:
     words = token_words(200_000, "cpu")
     assert words.unique().numel() == 200_000

@@ -114,6 +114,15 @@ def test_filtered_draws_follow_the_renormalised_softmax() -> None:
     assert value < len(kept) - 1 + 5 * math.sqrt(2 * len(kept))
 
 
+@pytest.mark.parametrize(("top_p", "kept"), [(0.39, 1), (0.41, 2), (0.69, 2), (0.71, 3), (0.89, 3), (0.91, 4)])
+@pytest.mark.parametrize("vocab", [4, 150])
+def test_top_p_keeps_the_shortest_prefix_that_reaches_it(top_p: float, kept: int, vocab: int) -> None:
+    logits = torch.full((vocab,), -math.inf)
+    logits[:4] = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()
+    rows = [{"top_p": top_p, "seed": seed} for seed in range(300)]
+    assert set(run(logits.expand(300, -1).contiguous(), rows)) == set(range(kept))
+
+
 def test_equal_logits_at_the_cut_all_stay() -> None:
     logits = torch.full((1, VOCAB), -5.0)
     logits[0, 10 : 10 + SHORTLIST + 20] = 2.0

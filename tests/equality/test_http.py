@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from equality.conftest import COUNT, Case
+from equality.conftest import Case
 from equality.oracle import GAP, MAX_TIES, Expected
 from overt import _core
 from serve.server import Server, serving, text_of
@@ -40,10 +40,10 @@ def _gap_at_difference(tokenizer: _core.Tokenizer, expected: Expected, text: str
     raise AssertionError(f"more text than was asked for: {text!r}")
 
 
-def _body(prompt: list[int]) -> dict[str, Any]:
+def _body(case: Case, prompt: list[int]) -> dict[str, Any]:
     return {
         "prompt": prompt,
-        "max_tokens": COUNT,
+        "max_tokens": case.count,
         "temperature": 0,
         "ignore_eos": True,
         "skip_special_tokens": False,
@@ -51,14 +51,14 @@ def _body(prompt: list[int]) -> dict[str, Any]:
 
 
 def test_not_streamed(case: Case, server: Server) -> None:
-    answer = server.post("/v1/completions", _body([]) | {"prompt": case.prompts})
+    answer = server.post("/v1/completions", _body(case, []) | {"prompt": case.prompts})
     assert answer.status_code == 200, answer.text
     _compare(f"{case.name} over HTTP", case, [choice["text"] for choice in answer.json()["choices"]])
 
 
 def test_streamed(case: Case, server: Server) -> None:
     def one(prompt: list[int]) -> str:
-        return text_of(server.chunks("/v1/completions", _body(prompt)))
+        return text_of(server.chunks("/v1/completions", _body(case, prompt)))
 
     with ThreadPoolExecutor(16) as pool:
         _compare(f"{case.name} over SSE", case, list(pool.map(one, case.prompts)))

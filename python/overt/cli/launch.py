@@ -1,6 +1,7 @@
 """`overt serve`: starts the engine process, waits for it, serves, and ends it again."""
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -19,6 +20,13 @@ READY_SLICE_MS = 200
 
 ENGINE_EXIT_S = 5.0
 """Time for the engine to leave by itself once its link is closed."""
+
+
+ENGINE_ENV = {
+    # Threads that wait for each other by spinning take the core that the other one, or this process, needs.
+    "OMP_WAIT_POLICY": "PASSIVE",
+}
+"""The engine's environment where the user's own says nothing else."""
 
 
 class CannotServeError(Exception):
@@ -117,6 +125,7 @@ def start_engine(config: ServeConfig) -> tuple[socket.socket, subprocess.Popen[b
             [sys.executable, "-m", "overt.engine", "--fd", str(theirs.fileno())],
             stdin=subprocess.PIPE,
             pass_fds=[theirs.fileno()],
+            env=ENGINE_ENV | os.environ,
         )
     assert process.stdin is not None
     # An engine that died at once is reported when it is waited for.

@@ -98,7 +98,8 @@ class _NoHostReads(TorchFunctionMode):
         if func in _HOST_READS:
             raise GraphError(f"Tensor.{func.__name__} waits for the device; a captured step must not")
         # `to(other.device)` names no device: on a GPU it stays there.
-        if func is torch.Tensor.to and any(arg == "cpu" for arg in (*args[1:], (kwargs or {}).get("device"))):
+        named = (*args[1:2], (kwargs or {}).get("device"))
+        if func is torch.Tensor.to and any(isinstance(device, str) and device == "cpu" for device in named):
             raise GraphError("Tensor.to('cpu') waits for the device; a captured step must not")
         return func(*args, **(kwargs or {}))
 

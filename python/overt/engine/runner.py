@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from overt.engine.arena import (
+    BLOCK_SIZE,
     FLAG_ALL_GREEDY,
     PARAM_COLUMNS,
     Header,
@@ -24,12 +25,11 @@ from overt.engine.graph import GraphError, StepGraph, capture
 from overt.engine.kv import KvCache, blocks_that_fit
 from overt.engine.noise import token_words
 from overt.engine.probe import forward, layer_shapes
-from overt.engine.sampler import RowKinds, greedy_tokens, row_kinds, sample
+from overt.engine.sampler import greedy_tokens, row_kinds, sample
 
 __all__ = ["ATTENTION", "ModelRunner", "batch_buckets", "kv_blocks_that_fit"]
 
 _LOG: Final = logging.getLogger(__name__)
-_NO_KINDS: Final = RowKinds([], [])
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ class ModelRunner:
                 self._step[name].copy_(host[name], non_blocking=True)
         # Whole rows on CUDA, where a copy of parts of rows would go through a staging buffer.
         width = self._step["block_tables"].shape[1]
-        columns = width if self._on_cuda else min(width, -(-header.max_seq_len // 16))
+        columns = width if self._on_cuda else min(width, -(-header.max_seq_len // BLOCK_SIZE))
         self._step["block_tables"][:bucket, :columns].copy_(host["block_tables"][:bucket, :columns], non_blocking=True)
         if count := header.slot_updates:
             updates = self._step["slot_updates"][:count]
