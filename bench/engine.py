@@ -18,8 +18,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# Read when torch loads its thread pool: threads that wait must not spin beside other processes.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from overt.cli.launch import ENGINE_ENV
+
+# Read when torch loads its thread pool: as `serve` starts its engine.
+os.environ |= ENGINE_ENV | os.environ
 
 if TYPE_CHECKING:
     from overt.engine.runner import ModelRunner
