@@ -122,8 +122,11 @@ class Front:
         a stream's bytes carry HTTP/1.1 chunk framing (not the last, empty chunk). All failures arrive by `take_ready`.
         """
 
-    def start(self, handle: int) -> None:
-        """The headers have gone out before the first token: later errors are frames."""
+    def start(self, handle: int) -> int | None:
+        """The headers go out before the first token: later errors are frames.
+
+        Returns `max_tokens` as applied, where the request asked for more than fits.
+        """
 
     def abort(self, handle: int) -> None:
         """The client left: everything of the request is freed. No further item for this handle is returned."""
@@ -131,10 +134,12 @@ class Front:
     def hold(self, handle: int, on: bool) -> None:
         """The connection is (no longer) writable: bytes wait in the request's outbox meanwhile."""
 
-    def take_ready(self) -> list[tuple[int, bool, int, bytes]]:
-        """(handle, ended, status, bytes) for every request with something to write. status is 200 or an error's
-        status on the first item of a handle, 0 on later ones. An error before the headers is one ended item whose
-        bytes are the JSON error; a non-streamed answer is one ended item.
+    def take_ready(self) -> list[tuple[int, bool, int, bytes, int | None]]:
+        """(handle, ended, status, bytes, max_tokens) for every request with something to write.
+
+        status is 200 or an error's status on the first item of a handle, 0 on later ones. An error before the headers
+        is one ended item whose bytes are the JSON error; a non-streamed answer is one ended item. max_tokens is given
+        with the first item of a handle where the request asked for more than fits: what was applied instead.
         """
 
     def tokenize(

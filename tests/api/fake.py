@@ -89,7 +89,7 @@ class FakeFront:
         self.wake_fd, self._wake = os.pipe()
         os.set_blocking(self.wake_fd, False)
         self._lock = threading.Lock()
-        self._ready: list[tuple[int, bool, int, bytes]] = []
+        self._ready: list[tuple[int, bool, int, bytes, int | None]] = []
         self.respond: Callable[[Submitted], None] = lambda request: None
         self.requests: list[Submitted] = []
         self.aborted: list[int] = []
@@ -99,10 +99,10 @@ class FakeFront:
 
     def give(self, handle: int, ended: bool, status: int, data: bytes) -> None:
         with self._lock:
-            self._ready.append((handle, ended, status, data))
+            self._ready.append((handle, ended, status, data, None))
         os.write(self._wake, b"x")
 
-    def take_ready(self) -> list[tuple[int, bool, int, bytes]]:
+    def take_ready(self) -> list[tuple[int, bool, int, bytes, int | None]]:
         with suppress(BlockingIOError):
             os.read(self.wake_fd, 4096)
         with self._lock:

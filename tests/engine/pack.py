@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from overt.engine.arena import BLOCK_SIZE, FLAG_ALL_GREEDY, HEADER, PARAM_COLUMNS, Sections, word_views
+from overt.engine.arena import FLAG_ALL_GREEDY, HEADER, PARAM_COLUMNS, Sections, word_views
+from overt.engine.config import BLOCK_SIZE
 
 
 def make_layout(max_rows: int, max_tokens: int, max_blocks: int) -> Sections:

@@ -159,7 +159,7 @@ class Harness:
         while not all(handle in self.answers for handle in handles):
             assert time.monotonic() < deadline, "the requests did not end"
             select.select([self.front.wake_fd], [], [], 1.0)
-            for handle, ended, status, body in self.front.take_ready():
+            for handle, ended, status, body, _ in self.front.take_ready():
                 assert status in (0, 200), body
                 if ended:
                     self.answers[handle] = body

@@ -117,6 +117,16 @@ def _call(server: Server) -> None:
     assert "tool_calls" not in choice["message"]
 
 
+def test_a_clamped_max_tokens_is_told(sim: Server) -> None:
+    body = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 5}
+    assert "overt-effects" not in sim.post("/v1/chat/completions", body).headers
+    limit = sim.client.get("/v1/models").json()["data"][0]["max_model_len"]
+    with sim.client.stream("POST", "/v1/chat/completions", json=body | {"max_tokens": 10**6, "stream": True}) as it:
+        effects = it.headers["overt-effects"]
+    applied = int(effects.removeprefix('"max_tokens";e=adapted;applied='))
+    assert limit - 100 < applied < limit
+
+
 def _special(server: Server) -> None:
     choice, chunks = _ask(server)
     assert choice["message"]["content"] == text_of(chunks) == "ab"

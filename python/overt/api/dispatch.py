@@ -50,11 +50,13 @@ class Dispatcher:
     def drain(self) -> None:
         """Hands out all that is ready."""
         live = self.live
-        for handle, ended, status, data in self.front.take_ready():
+        for handle, ended, status, data, max_tokens in self.front.take_ready():
             exchange = live.get(handle)
             if exchange is not None:
                 if ended:
                     del live[handle]
+                if max_tokens is not None:
+                    exchange.max_tokens = max_tokens
                 exchange.take(ended, status, data)
 
     def _sweep(self) -> None:
@@ -75,6 +77,7 @@ class Exchange:
         "handle",
         "held",
         "late",
+        "max_tokens",
         "pending",
         "quiet",
         "sink",
@@ -103,6 +106,8 @@ class Exchange:
         self.late = False
         self.held = False
         self.quiet = 0
+        self.max_tokens: int | None = None
+        """As applied, where the request asked for more than fits."""
 
     # --- from the dispatcher and the connection ---
 

@@ -1,13 +1,28 @@
 """A generation request from its bytes to the last byte of its answer."""
 
 import asyncio
+from dataclasses import dataclass
 
 from overt.api.dispatch import KEEP_ALIVE, Exchange
 from overt.api.hot import CLIENT_LEFT, Call
-from overt.contract.effects import header
+from overt.contract.effects import Effect, header
 from overt.contract.errors import RETRY_AFTER_S, ApiError
 from overt.contract.field import Route
 from overt.contract.params import read
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the client is told of its fields."""
+
+    effects: list[Effect]
+    max_tokens_field: str
+
+    def header(self, max_tokens: int | None) -> bytes | None:
+        """The `overt-effects` header; `max_tokens` is given where it was clamped to the context."""
+        if max_tokens is None:
+            return header(self.effects)
+        return header([*self.effects, Effect(self.max_tokens_field, "adapted", max_tokens)])
 
 
 async def generate(call: Call, route: Route) -> int:
@@ -30,7 +45,7 @@ async def generate(call: Call, route: Route) -> int:
         state.front.submit(exchange.handle, route, raw, params, chunked)
         if sink is not None and sink.paused:
             exchange.hold(True)
-        told = header(effects)
+        told = Told(effects, params.max_tokens_field)
         if params.stream:
             return await _stream(call, exchange, told, close=raw_stream)
         return await _whole(call, exchange, told)
@@ -48,22 +63,24 @@ async def _watch(call: Call, exchange: Exchange) -> None:
     exchange.leave()
 
 
-async def _whole(call: Call, exchange: Exchange, effects: bytes | None) -> int:
+async def _whole(call: Call, exchange: Exchange, told: Told) -> int:
     while not (exchange.ended or exchange.gone):
         await exchange.changed()
     if exchange.gone:
         return CLIENT_LEFT
-    return await _one(call, exchange, effects)
+    return await _one(call, exchange, told)
 
 
-async def _one(call: Call, exchange: Exchange, effects: bytes | None) -> int:
+async def _one(call: Call, exchange: Exchange, told: Told) -> int:
     """Answers with the one body that came."""
     status = exchange.status or 500
     headers = {"retry-after": str(RETRY_AFTER_S)} if status in (429, 503) else None
-    return await call.answer(status, exchange.taken(), headers, effects if status == 200 else None)
+    return await call.answer(
+        status, exchange.taken(), headers, told.header(exchange.max_tokens) if status == 200 else None
+    )
 
 
-async def _stream(call: Call, exchange: Exchange, effects: bytes | None, *, close: bool) -> int:
+async def _stream(call: Call, exchange: Exchange, told: Told, *, close: bool) -> int:
     state = call.overt
     timer = asyncio.get_running_loop().call_later(state.first_byte_timeout, exchange.lose_patience)
     while not (exchange.pending or exchange.gone or exchange.late):
@@ -74,10 +91,10 @@ async def _stream(call: Call, exchange: Exchange, effects: bytes | None, *, clos
     if exchange.gone:
         return CLIENT_LEFT
     if exchange.status not in (0, 200):
-        return await _one(call, exchange, effects)
+        return await _one(call, exchange, told)
     exchange.started = True
     if not exchange.pending:
-        state.front.start(exchange.handle)
+        exchange.max_tokens = state.front.start(exchange.handle)
         exchange.pending.append(exchange.framed(KEEP_ALIVE))
     headers = [
         (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -85,7 +102,7 @@ async def _stream(call: Call, exchange: Exchange, effects: bytes | None, *, clos
         (b"x-accel-buffering", b"no"),
         (b"x-request-id", call.request_id.encode()),
     ]
-    if effects is not None:
+    if (effects := told.header(exchange.max_tokens)) is not None:
         headers.append((b"overt-effects", effects))
     if close:
         headers.append((b"connection", b"close"))

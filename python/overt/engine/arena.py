@@ -7,35 +7,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-BLOCK_SIZE: Final = 16
-"""Tokens a KV block."""
+from overt import _core
 
-HEADER: Final = (
-    "plan",
-    "rows",
-    "tokens",
-    "decode_rows",
-    "slot_updates",
-    "max_seq_len",
-    "max_query_len",
-    "samples",
-    "flags",
-)
+HEADER: Final = _core.HEADER
 """Names of the header's words, in the scheduler's order."""
 
-FLAG_ALL_GREEDY: Final = 1
+FLAG_ALL_GREEDY: Final = _core.FLAG_ALL_GREEDY
 """Bit of the header's flags: every row of the step is greedy."""
 
-PARAM_COLUMNS: Final = (
-    "temperature_f32",
-    "top_p_f32",
-    "top_k",
-    "min_p_f32",
-    "seed_lo",
-    "seed_hi",
-    "choice",
-    "greedy",
-)
+PARAM_COLUMNS: Final = _core.PARAM_COLUMNS
 """Columns of a slot's parameters, in the scheduler's order; `*_f32` are float bits in an int32."""
 
 Sections = list[tuple[str, int, tuple[int, ...]]]

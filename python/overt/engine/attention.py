@@ -12,7 +12,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from overt.engine.arena import BLOCK_SIZE
+from overt.engine.config import BLOCK_SIZE
 from overt.engine.kv import KvCache, LayerKv
 
 ATTENTION: Final = "overt_paged"

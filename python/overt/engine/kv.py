@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from overt.engine.arena import BLOCK_SIZE
+from overt.engine.config import BLOCK_SIZE
 
 CUDA_SHARE: Final = 0.9
 """Share of the free device memory that the cache takes when no size is given; the rest is for activations."""

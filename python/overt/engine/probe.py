@@ -4,7 +4,6 @@ from typing import Any, Final, cast
 
 import torch
 
-from overt.engine.arena import BLOCK_SIZE
 from overt.engine.attention import (
     ATTENTION,
     STEP_KEYWORD,
@@ -15,6 +14,7 @@ from overt.engine.attention import (
     UnsupportedModel,
     decode_groups,
 )
+from overt.engine.config import BLOCK_SIZE
 from overt.engine.kv import KvCache, LayerShape
 
 __all__ = ["UnsupportedModel", "check_model", "forward", "layer_shapes"]

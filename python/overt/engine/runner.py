@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from overt.engine.arena import (
-    BLOCK_SIZE,
     FLAG_ALL_GREEDY,
     PARAM_COLUMNS,
     Header,
@@ -21,6 +20,7 @@ from overt.engine.arena import (
     word_views,
 )
 from overt.engine.attention import ATTENTION, PagedStep, Prefill, Scratch, Step, decode_groups
+from overt.engine.config import BLOCK_SIZE
 from overt.engine.graph import GraphError, StepGraph, capture
 from overt.engine.kv import KvCache, blocks_that_fit
 from overt.engine.noise import token_words

@@ -1,5 +1,6 @@
 //! Engine side of a request: admission, slots, schedule, decide. Tokens only: text is the API process's business.
 
+mod admission;
 mod columns;
 mod engine;
 mod inbox;

@@ -19,6 +19,8 @@ pub(crate) struct Exchange {
     choices: Vec<Choice>,
     live: usize,
     usage: Usage,
+    /// The tokens a choice may make, where the request asked for more than fits.
+    clamped: Option<u32>,
     /// Bytes nobody took yet.
     outbox: Vec<u8>,
     chunked: bool,
@@ -41,6 +43,8 @@ pub(crate) struct Taken {
     pub(crate) ended: bool,
     /// The status with the first bytes, 0 with later ones.
     pub(crate) status: u16,
+    /// `max_tokens` where it was adapted, with the first bytes.
+    pub(crate) max_tokens: Option<u32>,
 }
 
 impl Exchange {
@@ -60,6 +64,7 @@ impl Exchange {
             choices: Vec::new(),
             live: 0,
             usage: Usage::default(),
+            clamped: None,
             outbox: Vec::new(),
             arrived: Instant::now(),
             head_sent: false,
@@ -72,7 +77,9 @@ impl Exchange {
     }
 
     /// The request is on its way to the engine.
-    pub(crate) fn begin(&mut self, choices: Vec<Choice>, prompt_tokens: u64) {
+    pub(crate) fn begin(&mut self, choices: Vec<Choice>, prompt_tokens: u64, max_tokens: u32) {
+        self.clamped =
+            self.generation.max_tokens.filter(|asked| *asked > max_tokens).map(|_| max_tokens);
         self.live = choices.len();
         let count = u32::try_from(choices.len()).unwrap_or(u32::MAX);
         self.writer = make_writer(&self.generation, self.protocol, self.head.clone(), count);
@@ -147,8 +154,10 @@ impl Exchange {
     }
 
     /// The head goes out before the first token. An answer that has ended meanwhile keeps its status.
-    pub(crate) fn head_goes(&mut self) {
+    /// Returns `max_tokens` where it was adapted, for the head to say so.
+    pub(crate) fn head_goes(&mut self) -> Option<u32> {
         self.head_sent |= !self.ended;
+        self.clamped.take()
     }
 
     pub(crate) fn has_bytes(&self) -> bool {
@@ -169,7 +178,7 @@ impl Exchange {
         self.outbox.clear();
         let status = if self.head_sent { 0 } else { self.status };
         self.head_sent = true;
-        Taken { ended: self.ended, status }
+        Taken { ended: self.ended, status, max_tokens: self.clamped.take() }
     }
 }
 

@@ -5,23 +5,20 @@ use std::hash::RandomState;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use overt_link::{Batch, LinkError, Received, Receiver, Sender, Submit, ToEngine, ToFront};
-use overt_parse::Plain;
-use overt_text::{Detokenizer, StopMatcher};
-use overt_wire::{Head, Protocol};
+use overt_link::{LinkError, ToEngine};
+use overt_wire::Protocol;
 use parking_lot::{Condvar, Mutex};
-use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
-use crate::choice::{Choice, Scratch};
 use crate::error::RequestError;
 use crate::exchange::Exchange;
 use crate::generation::Generation;
 use crate::metrics::Stats;
 use crate::model::ServedModel;
-use crate::prepare::{self, Prepared};
+use crate::prepare;
+use crate::shared::{Job, Shared};
 use crate::wake::Wake;
 
 /// How often the link's thread looks at the clock.
@@ -51,6 +48,8 @@ pub struct Ready {
     pub ended: bool,
     /// 200 or an error's status with the first bytes, 0 with later ones.
     pub status: u16,
+    /// With the first bytes: `max_tokens` as applied, where the request asked for more than fits.
+    pub max_tokens: Option<u32>,
     /// Where the bytes stand in the buffer given to [`Front::take_ready`].
     pub bytes: std::ops::Range<usize>,
 }
@@ -59,35 +58,6 @@ pub struct Ready {
 pub struct Front {
     shared: Arc<Shared>,
     jobs: crossbeam_channel::Sender<Job>,
-}
-
-struct Job {
-    handle: u64,
-    protocol: Protocol,
-    body: Vec<u8>,
-    generation: Arc<Generation>,
-}
-
-struct Shared {
-    config: Config,
-    link: Sender<ToEngine>,
-    wake: Wake,
-    hasher: RandomState,
-    model: OnceLock<ServedModel>,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    exchanges: FxHashMap<u64, Exchange>,
-    ready: Vec<u64>,
-    scratch: Scratch,
-    stats: Stats,
-    hello: Option<Vec<u8>>,
-    /// Why there is no engine (any more).
-    dead: Option<String>,
-    last_progress: Option<Instant>,
 }
 
 impl Front {
@@ -191,11 +161,11 @@ impl Front {
         }
     }
 
-    /// The headers have gone out: later errors are frames.
-    pub fn start(&self, handle: u64) {
-        if let Some(exchange) = self.shared.state.lock().exchanges.get_mut(&handle) {
-            exchange.head_goes();
-        }
+    /// The headers go out before the first token: later errors are frames. Returns `max_tokens` as applied,
+    /// where the request asked for more than fits.
+    pub fn start(&self, handle: u64) -> Option<u32> {
+        let mut state = self.shared.state.lock();
+        state.exchanges.get_mut(&handle).and_then(Exchange::head_goes)
     }
 
     /// The client left: frees everything of the request.
@@ -245,6 +215,7 @@ impl Front {
                 handle,
                 ended: taken.ended,
                 status: taken.status,
+                max_tokens: taken.max_tokens,
                 bytes: start..bytes.len(),
             });
         }
@@ -364,221 +335,4 @@ fn check_ids(model: &ServedModel, ids: &[u32]) -> Result<(), RequestError> {
             ),
         )),
     }
-}
-
-impl State {
-    fn list(&mut self, handle: u64) {
-        if let Some(exchange) = self.exchanges.get_mut(&handle)
-            && !exchange.listed
-            && !exchange.blocked
-        {
-            exchange.listed = true;
-            self.ready.push(handle);
-        }
-    }
-
-    fn fail(&mut self, handle: u64, error: &RequestError) {
-        if let Some(exchange) = self.exchanges.get_mut(&handle) {
-            exchange.fail(error);
-            self.list(handle);
-        }
-    }
-}
-
-impl Shared {
-    fn head(&self, protocol: Protocol, generation: &Generation) -> Head {
-        let prefix = match protocol {
-            Protocol::Chat => "chatcmpl-",
-            Protocol::Completions => "cmpl-",
-        };
-        Head {
-            id: format!("{prefix}{:032x}", fastrand::u128(..)),
-            created: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_secs()),
-            model: generation.model.clone(),
-            fingerprint: self
-                .model
-                .get()
-                .map(|model| model.fingerprint.clone())
-                .unwrap_or_default(),
-        }
-    }
-
-    /// A link that is gone is noticed by its reader, which ends everything.
-    fn tell(&self, message: &ToEngine) {
-        let _ = self.link.send(message);
-    }
-
-    fn prepare(&self, job: &Job) {
-        let outcome = match self.model.get() {
-            None => Err(RequestError::unavailable("The model is still loading.")),
-            Some(model) => prepare::prepare(model, job.protocol, &job.body, &job.generation)
-                .map(|prepared| (model, prepared)),
-        };
-        let mut state = self.state.lock();
-        match outcome {
-            Ok((model, prepared)) => self.send_off(&mut state, job, model, prepared),
-            Err(error) => {
-                state.fail(job.handle, &error);
-                self.wake.set();
-            }
-        }
-    }
-
-    /// Under the state's lock, so that an abort can never overtake its request.
-    fn send_off(&self, state: &mut State, job: &Job, model: &ServedModel, prepared: Prepared) {
-        // A client that left meanwhile has no exchange any more.
-        let Some(exchange) = state.exchanges.get_mut(&job.handle) else { return };
-        if exchange.ended {
-            return;
-        }
-        let generation = &job.generation;
-        let format = model.format.filter(|_| generation.tools);
-        let reads_specials = format.is_some();
-        let choices = choices(model, generation, &prepared);
-        let prompt_tokens = prepared.prompts.iter().map(|prompt| prompt.len() as u64).sum();
-        exchange.begin(choices, prompt_tokens);
-        self.tell(&ToEngine::Submit(Box::new(Submit {
-            request: job.handle,
-            prompts: prepared.prompts,
-            n: generation.n,
-            params: generation.params(prepared.max_tokens, reads_specials, &self.hasher),
-        })));
-    }
-
-    fn read(&self, mut receiver: Receiver<ToFront>) {
-        loop {
-            match receiver.recv() {
-                Ok(Received::Message(ToFront::Batch(batch))) => self.present(&batch),
-                Ok(Received::Message(ToFront::Hello { meta, tokenizer_json })) => {
-                    self.hello(meta, &tokenizer_json);
-                }
-                Ok(Received::Message(ToFront::CannotStart(reason))) => self.die(&reason),
-                Ok(Received::Tick) => self.give_up_laggards(),
-                Ok(Received::Closed) => return self.die("The engine process is gone."),
-                Err(error) => return self.die(&error.to_string()),
-            }
-        }
-    }
-
-    fn hello(&self, meta: Vec<u8>, tokenizer_json: &[u8]) {
-        match ServedModel::new(&meta, tokenizer_json, &self.config.tool_call_parser) {
-            Ok(model) => {
-                let _ = self.model.set(model);
-                let mut state = self.state.lock();
-                state.hello = Some(meta);
-                self.changed.notify_all();
-            }
-            Err(reason) => {
-                self.die(&reason);
-                self.link.close();
-            }
-        }
-    }
-
-    /// One step's tokens: detokenise, parse, frame, then one wake.
-    fn present(&self, batch: &Batch) {
-        let now = Instant::now();
-        let mut guard = self.state.lock();
-        let state = &mut *guard;
-        state.stats.take_gauges(&batch.gauges);
-        state.last_progress = Some(now);
-        for request in &batch.admitted {
-            if let Some(exchange) = state.exchanges.get(request) {
-                state.stats.prompt_tokens += exchange.prompt_tokens();
-            }
-        }
-        for started in &batch.started {
-            if let Some(exchange) = state.exchanges.get_mut(&started.request) {
-                exchange.started(started);
-            }
-        }
-        for row in &batch.rows {
-            let Some(exchange) = state.exchanges.get_mut(&row.request) else { continue };
-            exchange.token(row, now, &mut state.scratch, &mut state.stats);
-            if exchange.waiting_bytes() > self.config.outbox_bytes
-                && exchange.lagging.is_none()
-                && exchange.blocked
-            {
-                exchange.lagging = Some(now);
-                self.tell(&ToEngine::Hold { request: row.request, on: true });
-            }
-            if exchange.has_bytes() && !exchange.listed && !exchange.blocked {
-                exchange.listed = true;
-                state.ready.push(row.request);
-            }
-        }
-        for (request, refused) in &batch.refused {
-            state.fail(*request, &refused.into());
-        }
-        for (request, failure) in &batch.failed {
-            state.fail(*request, &failure.into());
-        }
-        if !state.ready.is_empty() {
-            self.wake.set();
-        }
-    }
-
-    fn give_up_laggards(&self) {
-        let limit = Duration::from_micros(self.config.lag_timeout_us);
-        let mut state = self.state.lock();
-        let late: Vec<u64> = state
-            .exchanges
-            .iter()
-            .filter(|(_, exchange)| {
-                !exchange.ended && exchange.lagging.is_some_and(|since| since.elapsed() > limit)
-            })
-            .map(|(handle, _)| *handle)
-            .collect();
-        for handle in late {
-            self.tell(&ToEngine::Abort { request: handle });
-            state.stats.requests_aborted += 1;
-            let error =
-                RequestError::unavailable("The client read too slowly, so the request was ended.");
-            state.fail(handle, &error);
-        }
-    }
-
-    fn die(&self, reason: &str) {
-        let mut state = self.state.lock();
-        if state.dead.is_none() {
-            state.dead = Some(reason.to_owned());
-        }
-        state.stats.requests_running = 0;
-        state.stats.requests_waiting = 0;
-        state.stats.kv_blocks_used = 0;
-        let live: Vec<u64> = state.exchanges.keys().copied().collect();
-        let error = RequestError::unavailable(reason);
-        for handle in live {
-            state.fail(handle, &error);
-        }
-        self.changed.notify_all();
-        self.wake.set();
-    }
-}
-
-fn choices(model: &ServedModel, generation: &Generation, prepared: &Prepared) -> Vec<Choice> {
-    let format = model.format.filter(|_| generation.tools);
-    let stop = StopMatcher::new(&generation.stop).include_stop(generation.include_stop);
-    let per_prompt = generation.n as usize;
-    prepared
-        .prompts
-        .iter()
-        .flat_map(|prompt| std::iter::repeat_n(prompt, per_prompt))
-        .map(|prompt| {
-            let tail = &prompt[prompt.len().saturating_sub(8)..];
-            let parser = match format {
-                Some(format) => (format.build)(fastrand::u64(..)),
-                None => Box::new(Plain::new(false)),
-            };
-            Choice::new(
-                Detokenizer::new(&model.tokenizer, generation.skip_special_tokens, tail)
-                    .flush_at_specials(format.is_some()),
-                stop.clone(),
-                parser,
-                format.is_some(),
-            )
-        })
-        .collect()
 }

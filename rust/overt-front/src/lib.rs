@@ -8,7 +8,10 @@ mod front;
 mod generation;
 mod metrics;
 mod model;
+mod pool;
 mod prepare;
+mod present;
+mod shared;
 mod wake;
 
 pub use error::RequestError;

@@ -125,8 +125,8 @@ impl Front {
         Ok(())
     }
 
-    fn start(&self, py: Python<'_>, handle: u64) {
-        py.detach(|| self.front.start(handle));
+    fn start(&self, py: Python<'_>, handle: u64) -> Option<u32> {
+        py.detach(|| self.front.start(handle))
     }
 
     fn abort(&self, py: Python<'_>, handle: u64) {
@@ -146,7 +146,7 @@ impl Front {
             py,
             ready.iter().map(|item| {
                 let bytes = PyBytes::new(py, &bytes[item.bytes.clone()]);
-                (item.handle, item.ended, item.status, bytes)
+                (item.handle, item.ended, item.status, bytes, item.max_tokens)
             }),
         )
     }
