@@ -122,8 +122,9 @@ def test_logits_that_are_not_finite_fail_their_request_alone(tmp_path: Path) -> 
         assert good.json()["choices"][0]["message"]["content"] == "b " * 50
 
 
-def test_a_stalled_step_makes_health_503_until_it_goes_on(tmp_path: Path) -> None:
-    script = _scripted(tmp_path, stall_at=5, stall_s=3)
+@pytest.mark.parametrize("step", [0, 5])
+def test_a_stalled_step_makes_health_503_until_it_goes_on(tmp_path: Path, step: int) -> None:
+    script = _scripted(tmp_path, stall_at=step, stall_s=3)
     with serving(*script, "--watchdog-timeout", "1") as server:
         lines: list[tuple[float, str]] = []
         thread = threading.Thread(target=_stream, args=(server, lines))

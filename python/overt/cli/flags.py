@@ -92,7 +92,12 @@ def _engine_flags(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--max-num-seqs", type=_count, metavar="N", help="sequences that run at once")
     add("--max-num-batched-tokens", type=_count, metavar="N", help="tokens of a step")
-    add("--max-num-queued-reqs", type=_count, metavar="N", help="sequences that may wait; more are told 429")
+    add(
+        "--max-num-queued-reqs",
+        type=_count,
+        metavar="N",
+        help="sequences that may wait; more are told 429 (default 4096; 0: no bound)",
+    )
     add("--num-gpu-blocks-override", type=_count, metavar="N", help="KV blocks of 16 tokens")
     add("--kv-cache-memory-bytes", type=_count, metavar="N", help="memory for KV; 4G is 4 GiB")
     add(

@@ -10,6 +10,9 @@ from overt.models import ModelError, ModelFiles
 BLOCK_SIZE = 16
 """Tokens a KV block."""
 
+MAX_QUEUED = 4096
+"""Sequences that may wait when the command line says nothing."""
+
 STARVATION_US = 10_000_000
 """A request that waited this long goes first, whatever its priority."""
 
@@ -66,7 +69,7 @@ def core_config(config: ServeConfig, files: ModelFiles, limits: Limits, *, num_b
             "max_num_seqs": limits.max_num_seqs,
             "max_num_batched_tokens": limits.max_num_batched_tokens,
             "max_model_len": limits.max_model_len,
-            "max_queued": config.max_num_queued_reqs or 0,
+            "max_queued": MAX_QUEUED if config.max_num_queued_reqs is None else config.max_num_queued_reqs,
             "prefix_cache": config.enable_prefix_caching,
             "overlap": limits.overlap,
             "hash_seed": secrets.randbits(64),

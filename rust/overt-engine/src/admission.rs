@@ -22,10 +22,18 @@ impl Engine {
 
     fn admit(&mut self, submit: &Submit, now_us: u64) {
         let first = self.next_seq;
-        let sequences = Request::sequences(submit, first);
-        if let Err(refusal) = self.scheduler.check_room(sequences.len()) {
+        let count = submit.prompts.len().saturating_mul(submit.n as usize);
+        let most = self.model.most_sequences;
+        if count > most {
+            let reason =
+                format!("it has {count} sequences, and at most {most} can run and wait here");
+            self.news.refused.push((submit.request, Refused::Never(reason)));
+            return;
+        }
+        if let Err(refusal) = self.scheduler.check_room(count) {
             return self.refuse(submit.request, &refusal);
         }
+        let sequences = Request::sequences(submit, first);
         let request = Request::new(submit, first);
         let params = &submit.params;
         for (seq, prompt) in sequences {

@@ -81,7 +81,7 @@ pub struct RowInfo {
 pub struct Engine {
     pub(crate) scheduler: Scheduler,
     layout: Layout,
-    model: Model,
+    pub(crate) model: Model,
     overlap: bool,
     link: Sender<ToFront>,
     pub(crate) inbox: Inbox,
@@ -129,6 +129,10 @@ impl Engine {
             table,
             eos_token_ids: config.eos_token_ids.clone(),
             max_model_len: config.max_model_len,
+            most_sequences: match config.max_queued {
+                0 => usize::MAX,
+                queued => (config.max_num_seqs + queued) as usize,
+            },
         };
         Self {
             scheduler,
@@ -307,14 +311,22 @@ impl Engine {
     }
 
     fn forget_finished(&mut self) {
-        let finished = self.news.rows.iter().filter(|row| row.finish.is_some());
-        for row in finished {
+        for row in self.news.rows.iter().filter(|row| row.finish.is_some()) {
             let Some(request) = self.requests.get(&row.request) else { continue };
-            self.owners.remove(&request.choices[row.choice as usize].seq);
-            if request.live == 0 {
-                self.requests.remove(&row.request);
+            if request.live > 0 {
+                self.owners.remove(&request.choices[row.choice as usize].seq);
+            } else if let Some(request) = self.requests.remove(&row.request) {
+                for choice in &request.choices {
+                    self.owners.remove(&choice.seq);
+                }
             }
         }
+    }
+
+    /// Sequences that the engine remembers: none when it is idle.
+    #[must_use]
+    pub fn remembered(&self) -> usize {
+        self.owners.len().max(self.requests.len())
     }
 
     fn gauges(&self) -> Gauges {

@@ -90,4 +90,6 @@ pub(crate) struct Model {
     pub(crate) table: Arc<TokenTable>,
     pub(crate) eos_token_ids: Vec<u32>,
     pub(crate) max_model_len: u32,
+    /// Sequences that fit the slots and the queue together.
+    pub(crate) most_sequences: usize,
 }

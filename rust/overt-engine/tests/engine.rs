@@ -249,6 +249,8 @@ fn several_prompts_count_their_choices_in_order() {
     let batches = server.run(1, &bytes("x"));
     let keys: Vec<_> = texts(&batches).into_keys().collect();
     assert_eq!(keys, [(9, 0), (9, 1), (9, 2), (9, 3)]);
+    // They end in one batch, two and two.
+    assert_eq!(server.engine.remembered(), 0);
 }
 
 #[test]
@@ -307,13 +309,26 @@ fn logits_that_are_not_finite_fail_their_request_alone() {
 #[test]
 fn refusals_name_their_reason() {
     let mut server = Server::new(&Config { max_queued: 1, max_num_seqs: 1, ..config() });
-    server.submit(1, vec![bytes("a")], 3, params());
-    server.submit(2, vec![vec![1; 4000]], 1, params());
+    server.submit(1, vec![bytes("a")], 2, params());
+    server.submit(2, vec![bytes("a")], 1, params());
+    server.submit(3, vec![vec![1; 4000]], 1, params());
+    server.submit(4, vec![bytes("a")], 3, params());
+    let batches = server.run(1, &bytes("x"));
+    let refused: Vec<_> = batches.into_iter().flat_map(|batch| batch.refused).collect();
+    assert_eq!(refused[0], (2, Refused::QueueFull { limit: 1 }));
+    assert_eq!(refused[1], (3, Refused::QueueFull { limit: 1 }));
+    assert!(matches!(&refused[2], (4, Refused::Never(reason)) if reason.contains("3 sequences")));
+}
+
+#[test]
+fn a_prompt_beyond_the_context_is_refused_with_its_length() {
+    let mut server = Server::new(&config());
+    server.submit(1, vec![vec![1; 4000]], 1, params());
     server.schedule();
     let batches = server.batches();
-    let refused: Vec<_> = batches.into_iter().flat_map(|batch| batch.refused).collect();
-    assert_eq!(refused[0], (1, Refused::QueueFull { limit: 1 }));
-    assert!(matches!(&refused[1], (2, Refused::Never(reason)) if reason.contains("4000")));
+    assert!(
+        matches!(&batches[0].refused[0], (1, Refused::Never(reason)) if reason.contains("4000"))
+    );
 }
 
 #[test]

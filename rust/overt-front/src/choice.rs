@@ -45,6 +45,10 @@ impl Choice {
         }
     }
 
+    pub(crate) fn reads_specials(&self) -> bool {
+        self.reads_specials
+    }
+
     /// Reads one token; what it says is in `scratch.events`.
     pub(crate) fn push(&mut self, row: &Row, skip_special: bool, scratch: &mut Scratch) {
         scratch.events.clear();

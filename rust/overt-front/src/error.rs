@@ -39,6 +39,12 @@ impl RequestError {
         Self::new(503, "server_error", message, None, Some("engine_unavailable"))
     }
 
+    /// 500: a fault of ours.
+    #[must_use]
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "server_error", message, None, Some("internal_error"))
+    }
+
     fn new(
         status: u16,
         kind: &str,

@@ -32,8 +32,11 @@ pub(crate) struct Exchange {
     pub(crate) ended: bool,
     /// Listed among the ready.
     pub(crate) listed: bool,
-    /// The connection takes no bytes now.
-    pub(crate) blocked: bool,
+    /// The connection takes no bytes now. Never so once ended: what is said last leaves at once, and the request
+    /// with it.
+    blocked: bool,
+    /// When the engine was asked.
+    pub(crate) sent: Option<Instant>,
     /// Since when the engine is told to hold.
     pub(crate) lagging: Option<Instant>,
 }
@@ -72,14 +75,15 @@ impl Exchange {
             ended: false,
             listed: false,
             blocked: false,
+            sent: None,
             lagging: None,
         }
     }
 
     /// The request is on its way to the engine.
-    pub(crate) fn begin(&mut self, choices: Vec<Choice>, prompt_tokens: u64, max_tokens: u32) {
-        self.clamped =
-            self.generation.max_tokens.filter(|asked| *asked > max_tokens).map(|_| max_tokens);
+    pub(crate) fn begin(&mut self, choices: Vec<Choice>, prompt_tokens: u64, clamped: Option<u32>) {
+        self.clamped = clamped;
+        self.sent = Some(Instant::now());
         self.live = choices.len();
         let count = u32::try_from(choices.len()).unwrap_or(u32::MAX);
         self.writer = make_writer(&self.generation, self.protocol, self.head.clone(), count);
@@ -115,7 +119,10 @@ impl Exchange {
         stats.generation_tokens += 1;
         match choice.last_token.replace(now) {
             Some(last) => stats.inter_token.add(now - last),
-            None => stats.ttft.add(now.saturating_duration_since(self.arrived)),
+            None if self.usage.completion_tokens == 1 => {
+                stats.ttft.add(now.saturating_duration_since(self.arrived));
+            }
+            None => {}
         }
         if !choice.begun {
             choice.begun = true;
@@ -142,8 +149,6 @@ impl Exchange {
             return;
         }
         self.ended = true;
-        // What is said last is said even to a connection that took nothing for long.
-        self.blocked = false;
         if self.generation.stream && (self.head_sent || !self.outbox.is_empty()) {
             self.writer.error(&error.body, &mut self.outbox);
         } else {
@@ -162,6 +167,15 @@ impl Exchange {
 
     pub(crate) fn has_bytes(&self) -> bool {
         !self.outbox.is_empty() || self.ended
+    }
+
+    /// The connection takes no bytes, or does again.
+    pub(crate) fn block(&mut self, on: bool) {
+        self.blocked = on;
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked && !self.ended
     }
 
     pub(crate) fn waiting_bytes(&self) -> usize {

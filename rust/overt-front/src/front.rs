@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -18,11 +19,8 @@ use crate::generation::Generation;
 use crate::metrics::Stats;
 use crate::model::ServedModel;
 use crate::prepare;
-use crate::shared::{Job, Shared};
+use crate::shared::{Job, Shared, TICK};
 use crate::wake::Wake;
-
-/// How often the link's thread looks at the clock.
-const TICK: Duration = Duration::from_millis(250);
 
 /// The front's settings.
 #[derive(Debug, Clone, Deserialize)]
@@ -68,9 +66,11 @@ impl Front {
     pub fn new(socket: UnixStream, config: Config) -> Result<Self, LinkError> {
         let (link, receiver) = overt_link::pair(socket)?;
         let threads = config.threads.max(1);
+        let (mail, letters) = crossbeam_channel::unbounded::<ToEngine>();
         let shared = Arc::new(Shared {
             config,
             link,
+            mail,
             wake: Wake::new()?,
             hasher: RandomState::new(),
             model: OnceLock::new(),
@@ -79,9 +79,20 @@ impl Front {
         });
         receiver.set_tick(TICK)?;
         let reader = Arc::clone(&shared);
-        std::thread::Builder::new()
-            .name("overt-present".into())
-            .spawn(move || reader.read(receiver))?;
+        std::thread::Builder::new().name("overt-present".into()).spawn(move || {
+            let read = AssertUnwindSafe(|| reader.read(receiver));
+            if catch_unwind(read).is_err() {
+                reader.die("The server cannot read from its engine any more.");
+            }
+        })?;
+        let sender = Arc::clone(&shared);
+        std::thread::Builder::new().name("overt-tell".into()).spawn(move || {
+            for letter in letters {
+                if sender.link.send(&letter).is_err() {
+                    return;
+                }
+            }
+        })?;
         let (jobs, queue) = crossbeam_channel::unbounded::<Job>();
         for index in 0..threads {
             let (shared, queue) = (Arc::clone(&shared), queue.clone());
@@ -175,7 +186,7 @@ impl Front {
             && !exchange.ended
         {
             state.stats.requests_aborted += 1;
-            self.shared.tell(&ToEngine::Abort { request: handle });
+            self.shared.tell(ToEngine::Abort { request: handle });
         }
     }
 
@@ -183,7 +194,7 @@ impl Front {
     pub fn hold(&self, handle: u64, on: bool) {
         let mut state = self.shared.state.lock();
         let Some(exchange) = state.exchanges.get_mut(&handle) else { return };
-        exchange.blocked = on;
+        exchange.block(on);
         if !on && exchange.has_bytes() {
             state.list(handle);
             self.shared.wake.set();
@@ -200,13 +211,13 @@ impl Front {
         for &handle in &listed {
             let Some(exchange) = state.exchanges.get_mut(&handle) else { continue };
             exchange.listed = false;
-            if exchange.blocked || !exchange.has_bytes() {
+            if exchange.is_blocked() || !exchange.has_bytes() {
                 continue;
             }
             let start = bytes.len();
             let taken = exchange.take(bytes);
             if exchange.lagging.take().is_some() && !taken.ended {
-                self.shared.tell(&ToEngine::Hold { request: handle, on: false });
+                self.shared.tell(ToEngine::Hold { request: handle, on: false });
             }
             if taken.ended {
                 state.exchanges.remove(&handle);
@@ -289,27 +300,31 @@ impl Front {
             return (false, reason.clone());
         }
         let limit = Duration::from_micros(self.shared.config.watchdog_us);
-        let working = state.stats.requests_running > 0
-            && state
-                .exchanges
-                .values()
-                .any(|exchange| !exchange.ended && exchange.lagging.is_none());
-        match state.last_progress {
-            Some(last) if working && last.elapsed() > limit => (
+        let asked = state
+            .exchanges
+            .values()
+            .filter(|exchange| !exchange.ended && exchange.lagging.is_none())
+            .filter_map(|exchange| exchange.sent)
+            .min();
+        // Work is pending since then, and the engine has said nothing since.
+        let Some(silent) =
+            asked.map(|asked| state.last_progress.map_or(asked, |last| asked.max(last)).elapsed())
+        else {
+            return (true, String::new());
+        };
+        if silent > limit {
+            return (
                 false,
-                format!(
-                    "No step has finished for {} s while requests run.",
-                    last.elapsed().as_secs()
-                ),
-            ),
-            _ => (true, String::new()),
+                format!("No step has finished for {} s while requests run.", silent.as_secs()),
+            );
         }
+        (true, String::new())
     }
 
     /// Ends every live request with an error, and the link.
     pub fn close(&self) {
-        self.shared.link.close();
         self.shared.die("The server is stopping.");
+        self.shared.link.close();
     }
 
     fn ready_model(&self) -> Result<&ServedModel, RequestError> {

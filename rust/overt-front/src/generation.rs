@@ -9,8 +9,6 @@ use overt_link::Params;
 pub struct Generation {
     /// Tokens a choice; none: the rest of the context.
     pub max_tokens: Option<u32>,
-    /// The name of the field that gave `max_tokens`.
-    pub max_tokens_field: String,
     /// 0 is greedy.
     pub temperature: f32,
     /// 1 keeps all.

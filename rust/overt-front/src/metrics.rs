@@ -39,7 +39,7 @@ impl Histogram {
 pub struct Stats {
     /// Sequences that hold a slot.
     pub requests_running: u64,
-    /// Sequences that wait, and requests being prepared.
+    /// Sequences that wait in the engine.
     pub requests_waiting: u64,
     /// Blocks held by live sequences.
     pub kv_blocks_used: u64,
@@ -63,7 +63,7 @@ pub struct Stats {
     pub steps: u64,
     /// Requests whose client left.
     pub requests_aborted: u64,
-    /// From a request's arrival to its first token.
+    /// From a request's arrival to the first token of its first choice.
     pub ttft: Histogram,
     /// From token to token of one choice.
     pub inter_token: Histogram,

@@ -35,6 +35,8 @@ pub struct ServedModel {
     pub format: Option<&'static Format>,
     /// Tokens of a sequence, prompt and output.
     pub max_model_len: u32,
+    /// Bytes of the longest token, at least 1.
+    pub longest_token: usize,
     /// Rows of the logits: ids of a prompt are below it.
     pub vocab_size: u32,
     /// Changes with the weights, the tokenizer or the template.
@@ -57,7 +59,11 @@ impl ServedModel {
                     .map_err(|error| format!("the chat template does not compile: {error}"))
             })
             .transpose()?;
+        let table = tokenizer.table();
+        let ids = 0..u32::try_from(table.len()).unwrap_or(u32::MAX);
+        let longest = ids.map(|id| table.bytes(id).len().max(table.spelling(id).len())).max();
         Ok(Self {
+            longest_token: longest.unwrap_or(1).max(1),
             tokenizer,
             template,
             special_tokens: meta.special_tokens,

@@ -1,5 +1,7 @@
 //! The pool's threads: from a request's bytes to the engine.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use overt_link::{Submit, ToEngine};
 use overt_parse::Plain;
 use overt_text::{Detokenizer, StopMatcher};
@@ -9,39 +11,46 @@ use crate::error::RequestError;
 use crate::generation::Generation;
 use crate::model::ServedModel;
 use crate::prepare::{self, Prepared};
-use crate::shared::{Job, Shared, State};
+use crate::shared::{Job, Shared};
 
 impl Shared {
+    /// Works on one job. A panic in a tokenizer or a template fails the request that caused it and no other.
     pub(crate) fn prepare(&self, job: &Job) {
-        let outcome = match self.model.get() {
-            None => Err(RequestError::unavailable("The model is still loading.")),
-            Some(model) => prepare::prepare(model, job.protocol, &job.body, &job.generation)
-                .map(|prepared| (model, prepared)),
-        };
-        let mut state = self.state.lock();
-        match outcome {
-            Ok((model, prepared)) => self.send_off(&mut state, job, model, prepared),
-            Err(error) => {
-                state.fail(job.handle, &error);
-                self.wake.set();
-            }
+        // A client that left while its job waited has no exchange any more.
+        if !self.state.lock().exchanges.contains_key(&job.handle) {
+            return;
         }
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.work(job)));
+        let error = match outcome {
+            Ok(Ok((prepared, choices))) => return self.send_off(job, prepared, choices),
+            Ok(Err(error)) => error,
+            Err(_) => RequestError::internal("The request's text could not be prepared."),
+        };
+        self.state.lock().fail(job.handle, &error);
+        self.wake.set();
+    }
+
+    fn work(&self, job: &Job) -> Result<(Prepared, Vec<Choice>), RequestError> {
+        let Some(model) = self.model.get() else {
+            return Err(RequestError::unavailable("The model is still loading."));
+        };
+        let prepared = prepare::prepare(model, job.protocol, &job.body, &job.generation)?;
+        let choices = choices(model, &job.generation, &prepared);
+        Ok((prepared, choices))
     }
 
     /// Under the state's lock, so that an abort can never overtake its request.
-    fn send_off(&self, state: &mut State, job: &Job, model: &ServedModel, prepared: Prepared) {
-        // A client that left meanwhile has no exchange any more.
+    fn send_off(&self, job: &Job, prepared: Prepared, choices: Vec<Choice>) {
+        let mut state = self.state.lock();
         let Some(exchange) = state.exchanges.get_mut(&job.handle) else { return };
         if exchange.ended {
             return;
         }
         let generation = &job.generation;
-        let format = model.format.filter(|_| generation.tools);
-        let reads_specials = format.is_some();
-        let choices = choices(model, generation, &prepared);
+        let reads_specials = choices.iter().any(Choice::reads_specials);
         let prompt_tokens = prepared.prompts.iter().map(|prompt| prompt.len() as u64).sum();
-        exchange.begin(choices, prompt_tokens, prepared.max_tokens);
-        self.tell(&ToEngine::Submit(Box::new(Submit {
+        exchange.begin(choices, prompt_tokens, prepared.clamped);
+        self.tell(ToEngine::Submit(Box::new(Submit {
             request: job.handle,
             prompts: prepared.prompts,
             n: generation.n,

@@ -14,7 +14,12 @@ pub(crate) struct Prepared {
     pub(crate) prompts: Vec<Vec<u32>>,
     /// Tokens a choice may make, clamped to the context.
     pub(crate) max_tokens: u32,
+    /// What is left of the context behind the longest prompt, where the request asked for more.
+    pub(crate) clamped: Option<u32>,
 }
+
+/// Choices of one request, over all its prompts.
+const MAX_CHOICES: usize = 1024;
 
 pub(crate) fn prepare(
     model: &ServedModel,
@@ -31,13 +36,27 @@ pub(crate) fn prepare(
         None,
     )?;
     let field = if protocol == Protocol::Chat { "messages" } else { "prompt" };
-    let mut room = u32::MAX;
+    let choices = prompts.len().saturating_mul(generation.n as usize);
+    if choices > MAX_CHOICES {
+        return Err(RequestError::invalid(
+            field,
+            format!(
+                "{} prompts with n = {} are {choices} choices; a request may have at most {MAX_CHOICES}.",
+                prompts.len(),
+                generation.n
+            ),
+        ));
+    }
+    let (mut least, mut most) = (u32::MAX, 0);
     for (index, prompt) in prompts.iter().enumerate() {
         let path = if prompts.len() > 1 { format!("{field}[{index}]") } else { field.to_owned() };
-        room = room.min(room_after(model, prompt.len(), &path)?);
+        let room = room_after(model, prompt.len(), &path)?;
+        (least, most) = (least.min(room), most.max(room));
     }
-    let max_tokens = generation.max_tokens.map_or(room, |asked| asked.min(room));
-    Ok(Prepared { prompts, max_tokens })
+    // Each sequence ends at the context by itself; what is told is what the longest prompt leaves.
+    let max_tokens = generation.max_tokens.map_or(most, |asked| asked.min(most));
+    let clamped = generation.max_tokens.filter(|asked| *asked > least).map(|_| least);
+    Ok(Prepared { prompts, max_tokens, clamped })
 }
 
 fn room_after(model: &ServedModel, length: usize, path: &str) -> Result<u32, RequestError> {
@@ -118,6 +137,18 @@ fn encode(
     special: bool,
     field: &str,
 ) -> Result<Vec<u32>, RequestError> {
+    // Not worth the time: no cutting into tokens makes this fit.
+    if text.len() / model.longest_token > model.max_model_len as usize {
+        return Err(RequestError::invalid(
+            field,
+            format!(
+                "The prompt has {} bytes, far more than the context of {} tokens can hold.",
+                text.len(),
+                model.max_model_len
+            ),
+        )
+        .code("context_length_exceeded"));
+    }
     model.tokenizer.encode(text, special).map_err(|error| {
         RequestError::invalid(field, format!("The text cannot be tokenised: {error}"))
     })

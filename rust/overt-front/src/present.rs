@@ -6,13 +6,16 @@ use overt_link::{Batch, Received, Receiver, ToEngine, ToFront};
 
 use crate::error::RequestError;
 use crate::model::ServedModel;
-use crate::shared::Shared;
+use crate::shared::{Shared, TICK};
 
 impl Shared {
     pub(crate) fn read(&self, mut receiver: Receiver<ToFront>) {
         loop {
             match receiver.recv() {
-                Ok(Received::Message(ToFront::Batch(batch))) => self.present(&batch),
+                Ok(Received::Message(ToFront::Batch(batch))) => {
+                    self.present(&batch);
+                    self.give_up_laggards();
+                }
                 Ok(Received::Message(ToFront::Hello { meta, tokenizer_json })) => {
                     self.hello(meta, &tokenizer_json);
                 }
@@ -61,12 +64,12 @@ impl Shared {
             exchange.token(row, now, &mut state.scratch, &mut state.stats);
             if exchange.waiting_bytes() > self.config.outbox_bytes
                 && exchange.lagging.is_none()
-                && exchange.blocked
+                && exchange.is_blocked()
             {
                 exchange.lagging = Some(now);
-                self.tell(&ToEngine::Hold { request: row.request, on: true });
+                self.tell(ToEngine::Hold { request: row.request, on: true });
             }
-            if exchange.has_bytes() && !exchange.listed && !exchange.blocked {
+            if exchange.has_bytes() && !exchange.listed && !exchange.is_blocked() {
                 exchange.listed = true;
                 state.ready.push(row.request);
             }
@@ -84,21 +87,27 @@ impl Shared {
 
     fn give_up_laggards(&self) {
         let limit = Duration::from_micros(self.config.lag_timeout_us);
+        let now = Instant::now();
         let mut state = self.state.lock();
+        if state.last_look.is_some_and(|last| now - last < TICK) {
+            return;
+        }
+        state.last_look = Some(now);
         let late: Vec<u64> = state
             .exchanges
             .iter()
             .filter(|(_, exchange)| {
-                !exchange.ended && exchange.lagging.is_some_and(|since| since.elapsed() > limit)
+                !exchange.ended && exchange.lagging.is_some_and(|since| now - since > limit)
             })
             .map(|(handle, _)| *handle)
             .collect();
         for handle in late {
-            self.tell(&ToEngine::Abort { request: handle });
+            self.tell(ToEngine::Abort { request: handle });
             state.stats.requests_aborted += 1;
             let error =
                 RequestError::unavailable("The client read too slowly, so the request was ended.");
             state.fail(handle, &error);
+            self.wake.set();
         }
     }
 }

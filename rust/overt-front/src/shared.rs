@@ -18,6 +18,9 @@ use crate::metrics::Stats;
 use crate::model::ServedModel;
 use crate::wake::Wake;
 
+/// How often the link's thread looks at the clock.
+pub(crate) const TICK: std::time::Duration = std::time::Duration::from_millis(250);
+
 pub(crate) struct Job {
     pub(crate) handle: u64,
     pub(crate) protocol: Protocol,
@@ -28,6 +31,8 @@ pub(crate) struct Job {
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) link: Sender<ToEngine>,
+    /// What a thread of its own sends over `link`: nobody who holds the state ever waits for the socket.
+    pub(crate) mail: crossbeam_channel::Sender<ToEngine>,
     pub(crate) wake: Wake,
     pub(crate) hasher: RandomState,
     pub(crate) model: OnceLock<ServedModel>,
@@ -45,13 +50,14 @@ pub(crate) struct State {
     /// Why there is no engine (any more).
     pub(crate) dead: Option<String>,
     pub(crate) last_progress: Option<Instant>,
+    pub(crate) last_look: Option<Instant>,
 }
 
 impl State {
     pub(crate) fn list(&mut self, handle: u64) {
         if let Some(exchange) = self.exchanges.get_mut(&handle)
             && !exchange.listed
-            && !exchange.blocked
+            && !exchange.is_blocked()
         {
             exchange.listed = true;
             self.ready.push(handle);
@@ -86,9 +92,10 @@ impl Shared {
         }
     }
 
-    /// A link that is gone is noticed by its reader, which ends everything.
-    pub(crate) fn tell(&self, message: &ToEngine) {
-        let _ = self.link.send(message);
+    /// Puts a message into the mail, in the order of the calls. A link that is gone is noticed by its reader, which
+    /// ends everything.
+    pub(crate) fn tell(&self, message: ToEngine) {
+        let _ = self.mail.send(message);
     }
 
     pub(crate) fn die(&self, reason: &str) {

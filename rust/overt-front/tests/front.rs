@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use overt_front::{Config, Front, Generation, Protocol, Ready};
 use overt_link::{
-    Batch, Failure, Finish, Gauges, Received, Receiver, Refused, Row, Sender, Started, Submit,
-    ToEngine, ToFront,
+    Batch, Failure, Finish, Received, Receiver, Refused, Row, Sender, Started, Submit, ToEngine,
+    ToFront,
 };
 
 const TOKENIZER: &[u8] = include_bytes!("../../../tests/fixtures/byte_tokenizer.json");
@@ -37,7 +37,6 @@ fn config() -> Config {
 fn generation() -> Generation {
     Generation {
         max_tokens: Some(8),
-        max_tokens_field: "max_tokens".into(),
         temperature: 0.0,
         top_p: 1.0,
         top_k: 0,
@@ -302,10 +301,50 @@ fn a_lagging_client_pauses_its_decoding_and_is_given_up_later() {
     server.front.hold(1, true);
     (0..20).for_each(|_| server.say(batch(b'b')));
     assert_eq!(server.told(), Some(ToEngine::Hold { request: 1, on: true }));
-    assert_eq!(server.told(), Some(ToEngine::Abort { request: 1 }));
+    // Others' traffic never lets the link's reader rest.
+    let until = Instant::now() + Duration::from_secs(5);
+    let told = loop {
+        server.say(Batch::default());
+        if let Received::Message(message) = server.from_front.recv().unwrap() {
+            break message;
+        }
+        assert!(Instant::now() < until, "it lags for ever");
+    };
+    assert_eq!(told, ToEngine::Abort { request: 1 });
     let (stream, _) = server.answer(1);
     assert_eq!(contents(&stream), "a".repeat(20) + &"b".repeat(20));
     assert!(stream.contains("too slowly"));
+}
+
+#[test]
+fn a_request_that_ended_is_let_go_even_by_a_client_that_reads_nothing() {
+    let mut server = Server::new();
+    server.submit(1, Protocol::Chat, CHAT, generation());
+    server.submitted();
+    server.front.hold(1, true);
+    server.text(1, "bye", Finish::Length);
+    let (stream, status) = server.answer(1);
+    assert_eq!((contents(&stream).as_str(), status), ("bye", 200));
+}
+
+#[test]
+fn a_request_has_at_most_1024_choices() {
+    let mut server = Server::new();
+    let body = format!(r#"{{"prompt": [{}]}}"#, ["[1]"; 9].join(","));
+    server.submit(1, Protocol::Completions, body.as_bytes(), Generation { n: 128, ..generation() });
+    let (error, status) = server.error(1);
+    assert_eq!((status, &error["param"]), (400, &"prompt".into()));
+    assert!(error["message"].as_str().unwrap().contains("1152 choices"));
+}
+
+#[test]
+fn a_text_that_no_tokenizer_could_fit_is_refused_before_it_is_cut() {
+    let mut server = Server::new();
+    let body = format!(r#"{{"prompt": "{}"}}"#, "x".repeat(1000));
+    server.submit(1, Protocol::Completions, body.as_bytes(), generation());
+    let (error, status) = server.error(1);
+    assert_eq!((status, &error["code"]), (400, &"context_length_exceeded".into()));
+    assert!(error["message"].as_str().unwrap().contains("1000 bytes"));
 }
 
 #[test]
@@ -340,10 +379,8 @@ fn the_watchdog_sees_work_without_steps_and_nothing_else() {
     assert!(server.front.health().0, "idle is healthy");
     server.submit(1, Protocol::Chat, CHAT, generation());
     server.submitted();
-    let gauges = Gauges { running: 1, ..Gauges::default() };
-    server.say(Batch { admitted: vec![1], gauges, ..Batch::default() });
     std::thread::sleep(Duration::from_millis(50));
-    assert!(server.front.health().0);
+    assert!(server.front.health().0, "nothing is late yet");
     std::thread::sleep(Duration::from_millis(250));
     let (healthy, reason) = server.front.health();
     assert!(!healthy && reason.contains("No step"));

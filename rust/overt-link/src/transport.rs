@@ -33,6 +33,8 @@ pub enum LinkError {
 /// The writing half; any thread may send.
 pub struct Sender<T> {
     inner: Mutex<Outgoing>,
+    /// The same socket, to close it while a send waits.
+    socket: UnixStream,
     kind: PhantomData<fn(&T)>,
 }
 
@@ -66,7 +68,7 @@ impl<T: Serialize> Sender<T> {
     /// Ends the link: both readers see the end of file.
     pub fn close(&self) {
         // An error means that it is closed already.
-        let _ = self.inner.lock().stream.shutdown(Shutdown::Both);
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 }
 
@@ -162,8 +164,13 @@ pub fn pair<Out: Serialize, In: DeserializeOwned>(
     stream: UnixStream,
 ) -> Result<(Sender<Out>, Receiver<In>), LinkError> {
     let reading = stream.try_clone()?;
+    let socket = stream.try_clone()?;
     Ok((
-        Sender { inner: Mutex::new(Outgoing { stream, buffer: Vec::new() }), kind: PhantomData },
+        Sender {
+            inner: Mutex::new(Outgoing { stream, buffer: Vec::new() }),
+            socket,
+            kind: PhantomData,
+        },
         Receiver { stream: reading, buffer: Vec::new(), start: 0, kind: PhantomData },
     ))
 }

@@ -18,6 +18,8 @@ pub(crate) enum Place {
 pub(crate) struct Value {
     kind: Kind,
     depth: u32,
+    /// The open brackets, the innermost in the lowest bit: set for a brace.
+    braces: u128,
     string: bool,
     escape: bool,
 }
@@ -75,13 +77,18 @@ impl Value {
             (Kind::Unknown | Kind::Container, b'{' | b'[') => {
                 self.kind = Kind::Container;
                 self.depth += 1;
-                Place::Inside
+                self.braces = self.braces << 1 | u128::from(byte == b'{');
+                if self.depth > u128::BITS { Place::Invalid } else { Place::Inside }
             }
             (Kind::Container, b'"') => {
                 self.string = true;
                 Place::Inside
             }
             (Kind::Container, b'}' | b']') => {
+                if (self.braces & 1 == 1) != (byte == b'}') {
+                    return Place::Invalid;
+                }
+                self.braces >>= 1;
                 self.depth -= 1;
                 if self.depth == 0 { Place::Last } else { Place::Inside }
             }

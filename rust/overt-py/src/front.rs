@@ -24,7 +24,6 @@ struct Front {
 #[derive(FromPyObject)]
 struct Params {
     max_tokens: Option<u32>,
-    max_tokens_field: String,
     temperature: f32,
     top_p: f32,
     top_k: u32,
@@ -52,7 +51,6 @@ impl From<Params> for Generation {
     fn from(params: Params) -> Self {
         Self {
             max_tokens: params.max_tokens,
-            max_tokens_field: params.max_tokens_field,
             temperature: params.temperature,
             top_p: params.top_p,
             top_k: params.top_k,

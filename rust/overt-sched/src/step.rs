@@ -242,7 +242,10 @@ impl Scheduler {
         sequence.computed = hits * self.config.block_size;
         sequence.indexed = hits as usize;
         sequence.charged = sequence.charged.max(sequence.computed);
-        sequence.cached = sequence.computed.min(sequence.prompt_len);
+        if !sequence.resumed {
+            // Later it finds blocks of its own, which nobody else paid for.
+            sequence.cached = sequence.computed.min(sequence.prompt_len);
+        }
         sequence.slot = slot;
         sequence.place = Place::Running;
         if !sequence.resumed && sequence.read_prefix && self.config.prefix_cache {

@@ -13,6 +13,9 @@ use crate::source;
 const FUEL: u64 = 2_500_000;
 /// Beyond so many messages the budget grows with their square: some templates walk back at each.
 const FUEL_MESSAGES: u64 = 500;
+/// Fuel grows with the square of the messages, which honest templates need, up to this many times
+/// [`FUEL_MESSAGES`]: a body of millions of messages must not keep a thread for hours.
+const MAX_SCALE: u64 = 8;
 /// Put after the text to continue, so that its end is found in the rendered prompt.
 const CONTINUE_TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
 /// Names that a message's reasoning goes by; templates read one or another.
@@ -105,7 +108,7 @@ impl Template {
         let rendered = if count <= FUEL_MESSAGES {
             run(&self.env, context, FUEL)?
         } else {
-            let scale = count.div_ceil(FUEL_MESSAGES).min(1000);
+            let scale = count.div_ceil(FUEL_MESSAGES).min(MAX_SCALE);
             let fuel = FUEL * scale * scale;
             let mut env = self.env.clone();
             env.set_fuel(Some(fuel));
