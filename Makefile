@@ -1,15 +1,19 @@
 # `make serve` answers a curl; `make test` runs everything. Both need Rust and uv (a Python package: pip install uv).
 
-PYTHON ?= 3.11
+PYTHON ?= >=3.11
 VENV := .venv
 BIN := $(VENV)/bin
 # Bytecode now, or the first start would take three times as long.
-UV_PIP := uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt
+UV := $(or $(shell command -v uv),python3 -m uv)
+UV_PIP := $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt
 RUST := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= demo
+
+# The extension is compiled against the interpreter that will load it, whoever compiles it.
+export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
 .PHONY: help serve test test-rust test-python lint types wheel bench
@@ -49,7 +53,7 @@ bench: $(VENV)/installed $(VENV)/demo-model $(VENV)/dev-tools
 	$(BIN)/python bench/frontend.py
 
 $(BIN)/python:
-	uv venv --quiet --python $(PYTHON) $(VENV)
+	$(UV) venv --quiet --python "$(PYTHON)" $(VENV)
 
 # An editable install: Python files are used where they stand, the extension is the development profile's.
 $(VENV)/installed: pyproject.toml constraints.txt $(RUST) | $(BIN)/python

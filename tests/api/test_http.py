@@ -179,6 +179,23 @@ def test_model_names() -> None:
         assert "`tiny`" in error["message"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("overt-strict", "1", 400),
+        ("overt-profile", "vllm", 400),
+        ("x-data-parallel-rank", "1", 400),
+        ("x-data-parallel-rank", "0", 200),
+    ],
+)
+def test_headers_that_would_change_the_serving(name: str, value: str, status: int) -> None:
+    with client() as http:
+        answer = http.post(PATH, json=CHAT, headers={name: value})
+        assert answer.status_code == status
+        if status == 400:
+            assert error_of(answer.content)["param"] == name
+
+
 def test_effects_and_request_ids_are_told() -> None:
     with client() as http:
         answer = http.post(PATH, json=CHAT | {"temprature": 1}, headers={"x-request-id": "abc-1"})

@@ -153,6 +153,12 @@ def test_what_happens_to_tools_is_told() -> None:
     assert chat(tools=strict)[1] == [Effect("tools[0].function.strict", "inert")]
 
 
+def test_template_arguments_that_the_template_cannot_read_are_told() -> None:
+    deployment = Deployment(("a",), 100, chat_template="{{ enable_thinking }}", parser=None)
+    kwargs = {"enable_thinking": False, "thinking": False}
+    assert chat(deployment, chat_template_kwargs=kwargs)[1] == [Effect("chat_template_kwargs.thinking", "inert")]
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [

@@ -33,11 +33,14 @@ class Recorder:
         self._layout = {name: offset for name, offset, _ in core.layout()}
         self.texts: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         self.arenas = runner.arenas
+        self.buffers = runner.buffers
         self.largest_step = 0
+        self.most_rows = 0
 
     def launch(self, plan_id: int) -> None:
         arena = self.arenas[plan_id % 2].numpy()
         rows = int(arena[_core.HEADER.index("rows")])
+        self.most_rows = max(self.most_rows, rows)
         self.largest_step = max(self.largest_step, int(arena[_core.HEADER.index("tokens")]))
         samples = arena[self._layout["sample"] :][:rows]
         self._rows[plan_id] = [self._core.row(plan_id, row)[:2] if samples[row] else None for row in range(rows)]
@@ -97,8 +100,7 @@ class Harness:
             max_blocks=-(-max_model_len // BLOCK_SIZE),
         )
         self.recorder = Recorder(self.core, runner)
-        first, second = (arena.numpy() for arena in runner.arenas)
-        self.core.bind(first, second)
+        self.core.bind(*runner.buffers)
         front = {
             "watchdog_us": 60_000_000,
             "outbox_bytes": 1 << 20,

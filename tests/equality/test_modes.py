@@ -15,8 +15,9 @@ def test_alone(case: Case) -> None:
 
 def test_16_together_with_staggered_arrival(case: Case) -> None:
     with closing(Harness(case.model, case.files)) as server:
-        got = server.generate(case.prompts, case.count, stagger_s=0.02)
+        got = server.generate(case.prompts, case.count, stagger_s=0.004)
         compare(f"{case.name} together", case.expected, got)
+        assert server.recorder.most_rows == 16
 
 
 def test_overlapped_steps(case: Case) -> None:

@@ -102,7 +102,14 @@ def serving(*args: str, env: dict[str, str] | None = None) -> Iterator[Server]:
         log_file = Path(folder) / "log"
         command = [sys.executable, "-m", "overt", "serve", *args, "--host", "127.0.0.1", "--port", str(port)]
         with log_file.open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
+            # Texts are compared exactly, which only one and the same arithmetic allows.
+            environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **(env or {})}
+            process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            )
         server = Server(process, port, log_file)
         try:
             _wait_ready(server)

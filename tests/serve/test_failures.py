@@ -72,7 +72,7 @@ def _health_while_dying(server: Server) -> list[int]:
 
 
 def test_a_step_that_raises_fails_its_rows_and_the_third_time_the_server(tmp_path: Path) -> None:
-    with serving(*_scripted(tmp_path, raise_at=[100, 110, 120], step_ms=5)) as server:
+    with serving(*_scripted(tmp_path, raise_at=[100, 110, 120], step_ms=20)) as server:
         threads, received = _start_streams(server, 8)
         for thread in threads:
             thread.join(30)

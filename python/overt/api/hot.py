@@ -150,6 +150,10 @@ def not_allowed(scope: Scope, methods: set[str]) -> ApiError:
     )
 
 
+_REFUSED_HEADERS = frozenset({b"overt-strict", b"overt-profile"})
+"""Headers that would change how a request is served, and do not yet: better refused than ignored."""
+
+
 def _check_headers(scope: Scope) -> None:
     for name, value in scope["headers"]:
         if name == b"content-type":
@@ -170,6 +174,19 @@ def _check_headers(scope: Scope) -> None:
                 415,
                 f"Content-encoding {value.decode('latin-1')[:40]!r} is not read; send plain JSON.",
                 code="unsupported_media_type",
+            )
+        elif name in _REFUSED_HEADERS:
+            told = name.decode()
+            raise ApiError(
+                400,
+                f"The header `{told}` is known, but this server does not implement it yet. Leave it out.",
+                param=told,
+            )
+        elif name == b"x-data-parallel-rank" and value.strip() != b"0":
+            raise ApiError(
+                400,
+                "`x-data-parallel-rank` must be 0: this server has one data-parallel rank.",
+                param="x-data-parallel-rank",
             )
         elif name == b"content-length" and value.isdigit() and int(value[:20]) > MAX_BODY_BYTES:
             raise _too_large()

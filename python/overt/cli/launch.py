@@ -124,7 +124,7 @@ def start_engine(config: ServeConfig) -> tuple[socket.socket, subprocess.Popen[b
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "overt.engine", "--fd", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", "overt.engine", "--fd", str(theirs.fileno())],
             stdin=subprocess.PIPE,
             pass_fds=[theirs.fileno()],
             env=ENGINE_ENV | os.environ,

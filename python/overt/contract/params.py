@@ -1,5 +1,6 @@
 """From a checked body to the parameters of a generation."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -222,6 +223,10 @@ def check_template_fields(body: Mapping[str, Any], deployment: Deployment, effec
         effects.append(Effect("tools", "inert"))
     template = deployment.chat_template
     if template is not None:
+        # A name that does not stand in the template's text cannot be read by it.
+        for name in body["chat_template_kwargs"] or ():
+            if not re.search(rf"\b{re.escape(name)}\b", template):
+                effects.append(Effect(f"chat_template_kwargs.{name}", "inert"))
         for name in ("tools", "documents"):
             if body[name] and name not in template:
                 effects.append(Effect(name, "inert"))

@@ -55,7 +55,7 @@ def limits(config: ServeConfig, files: ModelFiles, *, device: str) -> Limits:
         max_model_len=config.max_model_len or longest,
         max_num_seqs=config.max_num_seqs or 256,
         # On a CPU a step of 256 prompt tokens takes about a second: running streams should not wait longer.
-        max_num_batched_tokens=config.max_num_batched_tokens or (8192 if on_gpu else 256),
+        max_num_batched_tokens=config.max_num_batched_tokens or (2048 if on_gpu else 256),
         overlap=config.async_scheduling if config.async_scheduling is not None else on_gpu,
     )
 

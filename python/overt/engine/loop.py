@@ -4,7 +4,6 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 from overt._core import Engine
@@ -18,8 +17,8 @@ class Runner(Protocol):
     """Makes one token a row. `launch` may come before `tokens` of the plan before it was read."""
 
     @property
-    def arenas(self) -> Sequence[Any]:
-        """Two int32 buffers that the scheduler fills alternately."""
+    def buffers(self) -> tuple[Any, Any]:
+        """The two arenas as int32 buffers, which the scheduler fills alternately."""
 
     def launch(self, plan_id: int) -> None:
         """Starts the step whose arena is `plan_id % 2`."""

@@ -48,6 +48,7 @@ class _Recorder:
 
     def __init__(self) -> None:
         self.shapes: dict[int, LayerShape] = {}
+        self.windows: dict[int, int | None] = {}
 
     def attend(
         self,
@@ -66,6 +67,7 @@ class _Recorder:
             raise UnsupportedModel(
                 f"layer {layer} has {query.shape[1]} query heads on {key.shape[1]} key and {value.shape[1]} value heads"
             )
+        self.windows[layer] = window
         self.shapes[layer] = LayerShape(key.shape[1], key.shape[2], value.shape[2])
         return query.new_zeros(query.shape[0], query.shape[1], value.shape[2])
 
@@ -95,7 +97,28 @@ def layer_shapes(model: torch.nn.Module) -> list[LayerShape]:
             f"{name} cannot be served: of its {expected} layers only {len(recorder.shapes)} use transformers' "
             f"attention interface (the first that does not is layer {missing[0] if missing else expected})"
         )
+    _check_config(name, _text_config(model), recorder.windows)
     return [recorder.shapes[layer] for layer in range(expected)]
+
+
+def _check_config(name: str, config: Any, windows: dict[int, int | None]) -> None:
+    """Refuses what a probe of a few tokens cannot see: limits on attention that live in a mask only, and rotary
+    frequencies that follow the longest sequence of a step, so that one request would change another's.
+    """
+    kinds = getattr(config, "layer_types", None) or []
+    for layer, kind in enumerate(kinds):
+        if kind == "chunked_attention" or (kind == "sliding_attention" and windows.get(layer) is None):
+            raise UnsupportedModel(
+                f"{name} cannot be served: layer {layer} is of kind {kind!r} and does not tell its attention so"
+            )
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    for part in (rope, *(value for value in rope.values() if isinstance(value, dict))):
+        kind = part.get("rope_type") or part.get("type")
+        if kind in ("longrope", "dynamic"):
+            raise UnsupportedModel(
+                f"{name} cannot be served: its rotary embedding ({kind}) depends on the longest sequence of a step, "
+                "so one request would change another's tokens"
+            )
 
 
 def check_model(model: torch.nn.Module) -> None:
@@ -113,7 +136,7 @@ def check_model(model: torch.nn.Module) -> None:
         theirs = _eager_logits(model, prompts)
     difference = float((ours - theirs).abs().max())
     exact = next(model.parameters()).dtype == torch.float32
-    allowed = (TOLERANCE if exact else ROUGH_TOLERANCE) * float(theirs.abs().max())
+    allowed = TOLERANCE if exact else ROUGH_TOLERANCE * float(theirs.abs().max())
     if not difference <= allowed:
         raise UnsupportedModel(
             f"{type(model).__name__} cannot be served: with paged attention its logits differ by {difference:.3g} from "

@@ -1,19 +1,32 @@
 """Brings a model up in the engine process and runs it."""
 
+import contextlib
 import json
-import sys
-from typing import TYPE_CHECKING, Literal, cast
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 from overt import _core
 from overt.cli.config import ServeConfig
-from overt.engine.config import Limits, core_config, hello, limits
+from overt.engine.config import BLOCK_SIZE, Limits, core_config, hello, limits
 from overt.engine.loop import Runner, run
 from overt.models import ModelError, ModelFiles, resolve
 
-if TYPE_CHECKING:
-    import torch
-
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A model that can be served: nothing of what follows is expected to fail."""
+
+    config: bytes
+    """The Rust engine's configuration."""
+    tokenizer_json: bytes
+    hello: bytes
+    overlap: bool
+    runner: Callable[[_core.Engine], Runner]
+    """Gives the runner, once there is an engine whose rows it may ask about."""
 
 
 def serve(fd: int, config: ServeConfig) -> int:
@@ -22,22 +35,37 @@ def serve(fd: int, config: ServeConfig) -> int:
     What cannot be served is told to the API process with what to do about it.
     """
     try:
-        files = resolve(config.model, tokenizer=config.tokenizer, chat_template=config.chat_template)
-        if config.model_runner == "torch":
-            return _serve_torch(fd, config, files)
-        return _serve_without_weights(fd, config, files)
-    except ModelError as error:
-        _core.cannot_start(fd, str(error))
+        ready = prepare(config)
+    except Exception as error:
+        # Anything may go wrong with a model: it is told in one line. Only what was not foreseen needs its details.
+        reason = str(error)
+        if not isinstance(error, (ModelError, MemoryError)):
+            traceback.print_exc()
+            reason = f"{config.model} could not be brought up: {type(error).__name__}: {error}"
+        with contextlib.suppress(BrokenPipeError):
+            _core.cannot_start(fd, reason)
         return 1
-    except MemoryError:
-        _core.cannot_start(
-            fd,
-            "the model and its KV cache do not fit into memory; lower --max-model-len or --kv-cache-memory-bytes",
-        )
-        return 1
+    try:
+        core = _core.Engine(fd, ready.config, ready.tokenizer_json)
+        runner = ready.runner(core)
+        core.bind(*runner.buffers)
+        core.hello(ready.hello)
+    except BrokenPipeError:
+        return 0
+    return run(core, runner, overlap=ready.overlap)
 
 
-def _serve_torch(fd: int, config: ServeConfig, files: ModelFiles) -> int:
+def prepare(config: ServeConfig) -> Ready:
+    """Loads what `config` names. Raises ModelError with what to do, MemoryError, or whatever modelling code raises."""
+    files = resolve(config.model, tokenizer=config.tokenizer, chat_template=config.chat_template)
+    try:
+        _core.Tokenizer(files.tokenizer_json)
+    except ValueError as error:
+        raise ModelError(f"the tokenizer of {files.name} cannot be used: {error}") from error
+    return _with_model(config, files) if config.model_runner == "torch" else _without_weights(config, files)
+
+
+def _with_model(config: ServeConfig, files: ModelFiles) -> Ready:
     import torch
 
     from overt.engine.probe import UnsupportedModel, check_model
@@ -59,17 +87,16 @@ def _serve_torch(fd: int, config: ServeConfig, files: ModelFiles) -> int:
         check_model(model)
     except UnsupportedModel as error:
         raise ModelError(str(error)) from error
-    num_blocks = config.num_gpu_blocks_override or kv_blocks_that_fit(
+    num_blocks = _override(config, bounds) or kv_blocks_that_fit(
         model,
         device=device,
         memory_bytes=config.kv_cache_memory_bytes,
         max_model_len=bounds.max_model_len,
     )
-    core = _core.Engine(fd, core_config(config, files, bounds, num_blocks=num_blocks), files.tokenizer_json)
     runner = ModelRunner(
         model,
         device=device,
-        layout=core.layout(),
+        layout=_core.arena_layout(bounds.max_rows, bounds.max_tokens, bounds.max_blocks),
         num_blocks=num_blocks,
         max_rows=bounds.max_rows,
         max_tokens=bounds.max_tokens,
@@ -77,80 +104,64 @@ def _serve_torch(fd: int, config: ServeConfig, files: ModelFiles) -> int:
         graphs=not config.enforce_eager,
     )
     runner.warm_up()
-    first, second = (arena.numpy() for arena in runner.arenas)
-    core.bind(first, second)
-    dtype = str(_dtype_of(model)).removeprefix("torch.")
-    return _run(
-        core,
-        runner,
-        files,
-        bounds,
-        vocab_size=files.vocab_size,
-        num_blocks=num_blocks,
-        dtype=dtype,
-        device=device,
+    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+    return Ready(
+        config=core_config(config, files, bounds, num_blocks=num_blocks),
+        tokenizer_json=files.tokenizer_json,
+        hello=hello(files, bounds, vocab_size=files.vocab_size, num_blocks=num_blocks, dtype=dtype, device=device),
+        overlap=bounds.overlap,
+        runner=lambda core: runner,
     )
 
 
-def _serve_without_weights(fd: int, config: ServeConfig, files: ModelFiles) -> int:
+def _without_weights(config: ServeConfig, files: ModelFiles) -> Ready:
     from overt.engine.script import ScriptRunner, extend_tokenizer
     from overt.engine.sim import SimRunner
 
-    bounds = limits(config, files, device="cuda" if config.async_scheduling else "cpu")
-    bounds = Limits(
-        max_model_len=bounds.max_model_len,
-        max_num_seqs=bounds.max_num_seqs,
-        max_num_batched_tokens=config.max_num_batched_tokens or 8192,
-        overlap=bounds.overlap,
-    )
-    num_blocks = config.num_gpu_blocks_override or bounds.max_num_seqs * bounds.max_blocks + 2
-    script = None
+    bounds = limits(config, files, device="cpu")
+    if config.max_num_batched_tokens is None:
+        bounds = replace(bounds, max_num_batched_tokens=8192)
+    num_blocks = _override(config, bounds) or bounds.max_num_seqs * bounds.max_blocks + 2
     tokenizer_json = files.tokenizer_json
+    runner: Callable[[_core.Engine], Runner]
     if config.model_runner == "script":
-        if config.script is None:
-            raise ModelError("--model-runner script needs --script FILE: the answers to give, as JSON")
-        try:
-            script = json.loads(config.script.read_text())
-        except (OSError, ValueError) as error:
-            raise ModelError(f"--script {config.script} cannot be read as JSON: {error}") from error
-        tokenizer_json, script = extend_tokenizer(tokenizer_json, script)
-    core = _core.Engine(fd, core_config(config, files, bounds, num_blocks=num_blocks), tokenizer_json)
-    vocab_size = max(files.vocab_size, _core.Tokenizer(tokenizer_json).vocab_size)
-    runner: Runner
-    if script is None:
-        tokenizer = _core.Tokenizer(tokenizer_json)
-        runner = SimRunner(core, tokenizer, step_ms=config.sim_step_ms, gil_ms=config.sim_gil_ms)
+        tokenizer_json, script = extend_tokenizer(tokenizer_json, _read_script(config))
+        runner = lambda core: ScriptRunner(core, script, eos=files.eos_token_ids[0])  # noqa: E731
     else:
-        runner = ScriptRunner(core, script, eos=files.eos_token_ids[0])
-    core.bind(*runner.arenas)
-    return _run(
-        core,
-        runner,
-        files,
-        bounds,
-        vocab_size=vocab_size,
-        num_blocks=num_blocks,
-        dtype="none",
-        device=config.model_runner,
+        tokenizer = _core.Tokenizer(tokenizer_json)
+        runner = lambda core: SimRunner(  # noqa: E731
+            core, tokenizer, step_ms=config.sim_step_ms, gil_ms=config.sim_gil_ms
+        )
+    vocab_size = max(files.vocab_size, _core.Tokenizer(tokenizer_json).vocab_size)
+    return Ready(
+        config=core_config(config, files, bounds, num_blocks=num_blocks),
+        tokenizer_json=tokenizer_json,
+        hello=hello(
+            files, bounds, vocab_size=vocab_size, num_blocks=num_blocks, dtype="none", device=config.model_runner
+        ),
+        overlap=bounds.overlap,
+        runner=runner,
     )
 
 
-def _run(
-    core: _core.Engine,
-    runner: Runner,
-    files: ModelFiles,
-    bounds: Limits,
-    *,
-    vocab_size: int,
-    num_blocks: int,
-    dtype: str,
-    device: str,
-) -> int:
-    core.hello(hello(files, bounds, vocab_size=vocab_size, num_blocks=num_blocks, dtype=dtype, device=device))
-    code = run(core, runner, overlap=bounds.overlap)
-    sys.stderr.flush()
-    return code
+def _read_script(config: ServeConfig) -> dict[str, object]:
+    if config.script is None:
+        raise ModelError("--model-runner script needs --script FILE: the answers to give, as JSON")
+    try:
+        script: dict[str, object] = json.loads(config.script.read_text())
+    except (OSError, ValueError) as error:
+        raise ModelError(f"--script {config.script} cannot be read as JSON: {error}") from error
+    return script
 
 
-def _dtype_of(model: "torch.nn.Module") -> "torch.dtype":
-    return next(model.parameters()).dtype
+def _override(config: ServeConfig, bounds: Limits) -> int | None:
+    """The operator's number of KV blocks. Raises ModelError where not one sequence of the context fits into it."""
+    blocks = config.num_gpu_blocks_override
+    # The dummy block and the health probe's.
+    needed = bounds.max_blocks + 2
+    if blocks is not None and blocks < needed:
+        raise ModelError(
+            f"--num-gpu-blocks-override {blocks} holds fewer tokens than a sequence of {bounds.max_model_len} needs: "
+            f"give at least {needed} blocks of {BLOCK_SIZE} tokens, or lower --max-model-len"
+        )
+    return blocks

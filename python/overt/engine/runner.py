@@ -115,6 +115,12 @@ class ModelRunner:
         self._token_words: torch.Tensor | None = None
         self._decode_lengths: list[int] = []
 
+    @property
+    def buffers(self) -> tuple[Words, Words]:
+        """The arenas as int32 buffers, for the scheduler."""
+        first, second = (arena.numpy() for arena in self.arenas)
+        return first, second
+
     def launch(self, plan_id: int) -> None:
         """Starts the step in arena `plan_id % 2`: copies it to the device and runs the model."""
         words = self._host[plan_id % 2]

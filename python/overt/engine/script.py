@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import time
 from array import array
-from collections.abc import Sequence
 from typing import Any
 
 from overt import _core
@@ -90,8 +89,8 @@ class ScriptRunner:
         self._tokens = [array("i"), array("i")]
 
     @property
-    def arenas(self) -> Sequence[array[int]]:
-        """Two int32 buffers."""
+    def buffers(self) -> tuple[array[int], array[int]]:
+        """The two arenas."""
         return self._arenas.pair
 
     def launch(self, plan_id: int) -> None:

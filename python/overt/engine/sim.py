@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Sequence
 
 from overt import _core
 from overt.engine.words import Arenas
@@ -36,8 +35,8 @@ class SimRunner:
         self._started = 0.0
 
     @property
-    def arenas(self) -> Sequence[array[int]]:
-        """Two int32 buffers."""
+    def buffers(self) -> tuple[array[int], array[int]]:
+        """The two arenas."""
         return self._arenas.pair
 
     def launch(self, plan_id: int) -> None:

@@ -21,7 +21,9 @@ def resolve_dtype(files: ModelFiles, dtype: str, device: str) -> torch.dtype:
             return torch.float32
         text = text_config(files.config)
         stated = text.get("dtype") or text.get("torch_dtype") or files.config.get("torch_dtype")
-        return DTYPES.get(str(stated).removeprefix("torch."), torch.bfloat16)
+        asked = DTYPES.get(str(stated).removeprefix("torch."), torch.bfloat16)
+        has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
+        return torch.float16 if asked is torch.bfloat16 and not has_bfloat16 else asked
     if dtype not in DTYPES:
         raise ModelError(f"dtype {dtype!r} is not known; use auto, {', '.join(DTYPES)}")
     return DTYPES[dtype]
