@@ -3,14 +3,27 @@
 from collections.abc import Sequence
 from typing import Any, Final, final
 
-from typing_extensions import disjoint_base
+__all__ = [
+    "FLAG_ALL_GREEDY",
+    "HEADER",
+    "PARAM_COLUMNS",
+    "Engine",
+    "Front",
+    "RequestError",
+    "Tokenizer",
+    "__version__",
+    "arena_layout",
+    "bench",
+    "cannot_start",
+    "error_body",
+    "render_chat",
+]
 
 __version__: Final[str]
 
 # --- text -----------------------------------------------------------------------------------------
 
 @final
-@disjoint_base
 class Tokenizer:
     """A tokenizer made from the bytes of a `tokenizer.json`. Raises ValueError where they are not one."""
 
@@ -54,7 +67,6 @@ def arena_layout(max_rows: int, max_tokens: int, max_blocks: int) -> list[tuple[
     """Sections of a step arena: (name, offset in int32 words, shape). The last entry is ("end", words, ())."""
 
 @final
-@disjoint_base
 class Engine:
     """The engine side: admission, slots, schedule, decide."""
 
@@ -94,7 +106,6 @@ def cannot_start(fd: int, message: str) -> None:
 # --- API process ----------------------------------------------------------------------------------
 
 @final
-@disjoint_base
 class Front:
     """The API side: requests in, frames out."""
 
