@@ -36,7 +36,8 @@ def _draw(logits, best, temperature, keys_1, keys_2, words, scores, tokens, voca
     waiting = tl.where(uniform < 0.0078125, series, -tl.log(1.0 - uniform))
     logit = tl.load(logits + row * logits_row + token, mask=inside, other=-float("inf")).to(tl.float32)
     score = (logit - tl.load(best + row)) / tl.load(temperature + row) - tl.log(waiting)
-    score = tl.where(inside, score, -float("inf"))
+    # A row without a finite logit has no winner, and a reduction of NaN no defined one.
+    score = tl.where(inside & (score == score), score, -float("inf"))
     winner = tl.argmax(score, 0)
     to = row * tl.num_programs(1) + part
     tl.store(scores + to, tl.max(score, 0))

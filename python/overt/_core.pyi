@@ -5,6 +5,7 @@ from typing import Any, Final, final
 
 __all__ = [
     "FLAG_ALL_GREEDY",
+    "FLAG_PROMPT_LOGPROBS",
     "HEADER",
     "PARAM_COLUMNS",
     "Engine",
@@ -16,6 +17,7 @@ __all__ = [
     "bench",
     "cannot_start",
     "error_body",
+    "json_outline",
     "render_chat",
 ]
 
@@ -49,8 +51,18 @@ def render_chat(template: str, request: bytes, special_tokens: bytes) -> str:
     Raises ValueError with the template's line where the template refuses.
     """
 
-def error_body(message: str, type: str, param: str | None, code: str | None) -> bytes:
-    """OpenAI's error object as JSON, the one shape that every error of the server has."""
+def error_body(
+    message: str, type: str, param: str | None, code: str | None, status: int = ..., shape: str = ...
+) -> bytes:
+    """An error as JSON. `shape` is "openai" (the default), "vllm" or "sglang": the last two tell the HTTP `status`
+    (400 by default) in place of `code`, and name types their own way.
+    """
+
+def json_outline(body: bytes) -> tuple[int, str | None]:
+    """The most arrays and objects within each other, and a name that the outermost object has twice.
+
+    Brackets and strings alone are looked at; whether `body` is JSON otherwise is not checked.
+    """
 
 # --- engine process -------------------------------------------------------------------------------
 
@@ -62,6 +74,9 @@ HEADER: Final[tuple[str, ...]]
 
 FLAG_ALL_GREEDY: Final[int]
 """Bit of the header's `flags`: every row of the step is greedy."""
+
+FLAG_PROMPT_LOGPROBS: Final[int]
+"""Bit of the header's `flags`: log probabilities of prompt tokens will be asked of the step."""
 
 def arena_layout(max_rows: int, max_tokens: int, max_blocks: int) -> list[tuple[str, int, tuple[int, ...]]]:
     """Sections of a step arena: (name, offset in int32 words, shape). The last entry is ("end", words, ())."""
@@ -88,8 +103,18 @@ class Engine:
     def wait(self, timeout_ms: int) -> bool:
         """Sleeps until a message arrives or the time is over. False when the API process is gone."""
 
-    def decide(self, plan_id: int, tokens: Any) -> None:
-        """Applies an int32 buffer with one token a row (-1: the row's logits were not finite); one message goes out."""
+    def edits(self, plan_id: int) -> bytes | None:
+        """What the plan's sampling changes of its rows' logits and has to tell of them (see engine/edits.py); None:
+        nothing. To be asked for when the plan before it is decided.
+        """
+
+    def decide(
+        self, plan_id: int, tokens: Any, logprobs: Any | None = ..., prompt_logprobs: Any | None = ...
+    ) -> None:
+        """Applies an int32 buffer with one token a row (-1: the row's logits were not finite, -2: no token was
+        allowed); one message goes out. `logprobs` and `prompt_logprobs` answer the plan's edits: int32 buffers with a
+        row of (log probability, rank, ids…, log probabilities…) for each logprob row and prompt entry.
+        """
 
     def fail(self) -> None:
         """The running steps raised: their requests end with an error, KV and prefix cache are dropped."""
@@ -132,6 +157,15 @@ class Front:
         contract.params.GenerationParams. `handle` is the caller's, unique among live requests. With `chunked`
         a stream's bytes carry HTTP/1.1 chunk framing (not the last, empty chunk). All failures arrive by `take_ready`.
         """
+
+    def probe(self, handle: int) -> None:
+        """Starts a request of one token that passes the queue; its answer, a completion in one piece, arrives by
+        `take_ready`.
+        """
+
+    @property
+    def fills_gaps(self) -> bool:
+        """Whether the model's vocabulary has tokens for prompts with a gap (`suffix`), once ready."""
 
     def start(self, handle: int) -> int | None:
         """The headers go out before the first token: later errors are frames.

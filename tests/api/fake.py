@@ -3,27 +3,15 @@
 import json
 import os
 import socket
-import sys
 import threading
 import time
-import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-try:
-    from overt._core import RequestError
-except ImportError:  # The extension is not built: its exception is all that these tests need of it.
-
-    class RequestError(Exception):  # type: ignore[no-redef]
-        """As the core's: (status, message, type, param, code)."""
-
-    core = types.ModuleType("overt._core")
-    core.RequestError = RequestError  # type: ignore[attr-defined]
-    sys.modules["overt._core"] = core
-
 import uvicorn
 
+from overt._core import RequestError
 from overt.api.app import create_app
 from overt.api.protocol import Protocol
 from overt.api.state import State, make_state

@@ -1,5 +1,6 @@
 """Flags, and a server's life from start to exit. Its front and engine process stand in for the real ones."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -16,8 +17,10 @@ from typing import Any
 import pytest
 
 from api.fake import post, read_all, read_until, split, unchunked
+from overt.api.state import front_config
 from overt.cli.config import ServeConfig
 from overt.cli.flags import parse_serve
+from overt.contract.limits import Limits
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 PATH = "/v1/chat/completions"
@@ -35,7 +38,8 @@ def test_flags() -> None:
         "--max_num_batched_tokens=512 --kv-cache-memory-bytes 1.5G --no-enable-prefix-caching "
         "--async-scheduling "
         "--enforce-eager --model-runner script --script x.json --seed 3 "
-        "--tool-call-parser hermes --drain-timeout 5"
+        "--tool-call-parser hermes --drain-timeout 5 --logprobs-mode processed_logprobs "
+        "--max-body-bytes 1M --max-n 4 --max-logprobs 0"
     )
     config = parse_serve(line.split())
     assert config == ServeConfig(
@@ -56,10 +60,22 @@ def test_flags() -> None:
         seed=3,
         tool_call_parser="hermes",
         drain_timeout=5.0,
+        logprobs_mode="processed_logprobs",
+        limits=Limits(max_body_bytes=2**20, max_n=4, max_logprobs=0),
     )
     assert ServeConfig.from_json(config.to_json()) == config
     assert ServeConfig.from_json(ServeConfig().to_json()) == ServeConfig()
     assert parse_serve(["--model", "x"]) == parse_serve(["x"]) == parse_serve(["x", "--model", "x"])
+
+
+def test_every_limit_has_a_flag_with_its_default() -> None:
+    for limit in dataclasses.fields(Limits):
+        flag = f"--{limit.name.replace('_', '-')}"
+        assert getattr(parse_serve([flag, "9"]).limits, limit.name) == 9
+        assert parse_serve([]).limits == Limits()
+    config = ServeConfig(limits=Limits(max_choices=7, max_prompt_logprobs_bytes=8))
+    settings = json.loads(front_config(config))
+    assert (settings["max_choices"], settings["max_prompt_logprobs_bytes"]) == (7, 8)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +90,10 @@ def test_flags() -> None:
         ("--max-num-seqs 0", "'0' is no whole number of at least 1"),
         ("--max-model-len 1.5", "'1.5' is no whole number"),
         ("--drain-timeout nan", "'nan' is no number"),
+        ("--max-n 0", "'0' is no whole number of at least 1"),
+        ("--max-logprobs -1", "'-1' is no whole number of at least 0"),
+        ("--max-json-depth 101", "'101' is no whole number from 1 to 100"),
+        ("--logprobs-mode raw_logits", "invalid choice: 'raw_logits'"),
         ("--dtype int8", "invalid choice: 'int8'"),
         ("--model-runner script", "needs --script FILE"),
     ],
@@ -126,6 +146,7 @@ import subprocess, sys, threading, time
 sys.path[:0] = {path!r}
 import api.fake as fake
 from overt.cli import launch as command
+from overt.api.state import front_config
 from overt.cli.config import ServeConfig
 
 front = fake.FakeFront()

@@ -9,8 +9,8 @@ from fastapi.testclient import TestClient
 
 from api.fake import FakeFront, post, read_all, read_until, running, split, state_of, unchunked, until
 from overt.api.app import create_app
-from overt.api.hot import MAX_BODY_BYTES
 from overt.api.protocol import MAX_HEAD_BYTES
+from overt.contract.limits import DEFAULTS, Limits
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 PATH = "/v1/chat/completions"
@@ -46,6 +46,7 @@ def test_malformed_http_has_the_error_shape(request_bytes: bytes, caplog: pytest
         assert headers["content-type"] == "application/json"
         assert headers["connection"] == "close"
         assert error_of(body)["code"] == "invalid_http"
+        assert len(headers["x-request-id"]) == 32
         assert split(server.exchange(b"GET /live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))[0] == 200
     assert "Traceback" not in caplog.text
 
@@ -57,6 +58,39 @@ def test_a_broken_body_is_answered_and_frees_its_request() -> None:
         assert status == 400
         assert error_of(body)["code"] == "invalid_http"
         until(lambda: server.state.answers[PATH, 499] == 1)
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("GET / HTTP/1.1\r\nx-request-id: mine\r\nhost: x\r\nbroken header\r\n\r\n", ""),
+        ("GET http:// HTTP/1.1\r\nx-request-id: mine\r\n\r\n", ""),
+        (f"POST {PATH} HTTP/1.1\r\nx-request-id: mine\r\ntransfer-encoding: chunked\r\n\r\n", "zz\r\n"),
+        ("GET /nowhere HTTP/1.1\r\nx-request-id: mine\r\nconnection: close\r\n\r\n", ""),
+        ("GET /metrics HTTP/1.1\r\nx-request-id: mine\r\nconnection: close\r\n\r\n", ""),
+        ("GET /docs HTTP/1.1\r\nx-request-id: mine\r\nconnection: close\r\n\r\n", ""),
+        ("GET /openapi.json HTTP/1.1\r\nx-request-id: mine\r\nconnection: close\r\n\r\n", ""),
+        (f"GET {PATH} HTTP/1.1\r\nx-request-id: mine\r\nconnection: close\r\n\r\n", ""),
+    ],
+)
+def test_the_client_s_request_id_comes_back_whatever_happens(head: str, body: str) -> None:
+    with running() as server:
+        # Behind another request, whose id it is not.
+        first = b"GET /live HTTP/1.1\r\nx-request-id: first\r\n\r\n"
+        with server.connect() as connection:
+            connection.sendall(first)
+            seen = read_until(connection, b"}")
+            assert split(seen)[1]["x-request-id"] == "first"
+            connection.sendall((head + body).encode())
+            assert split(read_all(connection))[1]["x-request-id"] == "mine"
+            assert len(split(server.exchange(b"junk\r\n\r\n"))[1]["x-request-id"]) == 32
+
+
+def test_a_junk_host_is_no_fault_of_the_server() -> None:
+    with running() as server:
+        for host in (b"[", b"x:y", b"a/b?c#d", b"\xff"):
+            request = b"GET /nowhere HTTP/1.1\r\nhost: %b\r\nconnection: close\r\n\r\n" % host
+            assert split(server.exchange(request))[0] == 404
 
 
 def test_garbage_behind_a_request_does_not_touch_its_answer() -> None:
@@ -153,14 +187,23 @@ def test_content_types(headers: dict[str, str], status: int) -> None:
             assert error_of(answer.content)["code"] == "unsupported_media_type"
 
 
+def test_the_operator_bounds_bodies() -> None:
+    with client(limits=Limits(max_body_bytes=100, max_n=3)) as http:
+        assert http.post(PATH, json=CHAT | {"n": 3}).status_code == 200
+        answer = http.post(PATH, json=CHAT | {"user": "x" * 100})
+        assert answer.status_code == 413
+        assert "100 bytes" in error_of(answer.content)["message"]
+        assert error_of(http.post(PATH, json=CHAT | {"n": 4}).content)["param"] == "n"
+
+
 def test_bodies_that_are_too_large() -> None:
     with client() as http:
-        answer = http.post(PATH, content=b" " * (MAX_BODY_BYTES + 1))
+        answer = http.post(PATH, content=b" " * (DEFAULTS.max_body_bytes + 1))
         assert answer.status_code == 413
         assert error_of(answer.content)["code"] == "body_too_large"
 
         def pieces() -> Any:
-            for _ in range(MAX_BODY_BYTES // 2**20 + 1):
+            for _ in range(DEFAULTS.max_body_bytes // 2**20 + 1):
                 yield b" " * 2**20
 
         assert http.post(PATH, content=pieces()).status_code == 413
@@ -250,6 +293,9 @@ def test_tokenize_and_detokenize() -> None:
         )
         assert answer.json()["tokens"][1:] == [0, 1]
         assert answer.json()["token_strs"][1:] == ["<0>", "<1>"]
+        # Beside a text they change nothing, and that is told.
+        answer = http.post("/tokenize", json={"prompt": "abc", "tools": [], "add_generation_prompt": True})
+        assert answer.headers["overt-effects"] == '"tools";e=inert, "add_generation_prompt";e=inert'
         wrong: list[dict[str, Any]] = [CHAT | {"prompt": "x"}, {"prompt": 5}, {"prompt": "forbidden"}, {}]
         for body in [*wrong, {"messages": []}]:
             answer = http.post("/tokenize", json=body)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from overt.contract.errors import ApiError, error_body
+from overt.contract.limits import DEFAULTS
 from overt.contract.models import validate
 
 CHAT = '"messages": [{"role": "user"}]'
@@ -82,9 +83,44 @@ CHAT = '"messages": [{"role": "user"}]'
         ),
         (f'{{{CHAT}, "user": "{"u" * 60}", "n": 0}}', "n", "`n` must be an integer from 1 to 128, and is 0."),
         (
-            f'{{{CHAT}, "logit_bias": {{"5": 1}}}}',
+            f'{{{CHAT}, "logprob_token_ids": [5]}}',
+            "logprob_token_ids",
+            "`logprob_token_ids` is known, but this server does not implement it yet.",
+        ),
+        (
+            f'{{{CHAT}, "repetition_penalty": 0}}',
+            "repetition_penalty",
+            "`repetition_penalty` must be a number from 0.01 to 10, and is 0.",
+        ),
+        (
+            f'{{{CHAT}, "typical_p": 1.5}}',
+            "typical_p",
+            "`typical_p` must be a number above 0 and at most 1, and is 1.5.",
+        ),
+        (
+            f'{{{CHAT}, "logprobs": true, "top_logprobs": -1}}',
+            "top_logprobs",
+            "`top_logprobs` must be an integer from 0 to 20, and is -1.",
+        ),
+        (
+            f'{{{CHAT}, "allowed_token_ids": []}}',
+            "allowed_token_ids",
+            "`allowed_token_ids` must be a list of 1 to 4096 integers of at least 0, and is [].",
+        ),
+        (
+            f'{{{CHAT}, "bad_words": "x"}}',
+            "bad_words",
+            '`bad_words` must be a list of up to 128 non-empty strings, and is "x".',
+        ),
+        (
+            f'{{{CHAT}, "bad_words": ["x", ""]}}',
+            "bad_words[1]",
+            '`bad_words[1]` must be a non-empty string, and is "".',
+        ),
+        (
+            f'{{{CHAT}, "logit_bias": [1]}}',
             "logit_bias",
-            "`logit_bias` is known, but this server does not implement it yet.",
+            "`logit_bias` must be an object of up to 4096 numbers from -100 to 100 by token id, and is [1].",
         ),
         (
             f'{{{CHAT}, "safety_identifier": "x"}}',
@@ -95,7 +131,7 @@ CHAT = '"messages": [{"role": "user"}]'
 )
 def test_messages(body: str, param: str | None, message: str) -> None:
     with pytest.raises(ApiError) as caught:
-        validate("chat", body.encode())
+        validate("chat", body.encode(), DEFAULTS)
     assert (caught.value.status, caught.value.param, caught.value.message) == (400, param, message)
     assert caught.value.type == "invalid_request_error"
 
@@ -114,7 +150,7 @@ def test_messages(body: str, param: str | None, message: str) -> None:
 )
 def test_bodies_that_are_no_json(body: bytes) -> None:
     with pytest.raises(ApiError) as caught:
-        validate("chat", body)
+        validate("chat", body, DEFAULTS)
     assert caught.value.status == 400
     assert "Input should" not in caught.value.message
     assert "http" not in caught.value.message
@@ -122,7 +158,7 @@ def test_bodies_that_are_no_json(body: bytes) -> None:
 
 def test_long_values_are_shortened() -> None:
     with pytest.raises(ApiError) as caught:
-        validate("chat", json.dumps({"messages": "x" * 10_000}).encode())
+        validate("chat", json.dumps({"messages": "x" * 10_000}).encode(), DEFAULTS)
     assert len(caught.value.message) < 200
 
 

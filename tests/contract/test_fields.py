@@ -9,6 +9,7 @@ import pytest
 from overt.contract.errors import ApiError
 from overt.contract.field import Route
 from overt.contract.fields import FIELDS, by_name, nearest
+from overt.contract.limits import DEFAULTS
 from overt.contract.models import model_of, validate
 
 SPEC = Path(__file__).parents[3] / "shared" / "spec" / "openai-subset.json"
@@ -64,11 +65,11 @@ def test_rows_are_whole() -> None:
 @pytest.mark.parametrize("route", ROUTES)
 def test_the_model_has_the_honoured_fields_and_null_is_absent(route: Route) -> None:
     honoured = {n for n, f in by_name(route).items() if f.effect == "honoured" and "." not in n}
-    assert set(model_of(route).model_fields) == honoured
+    assert set(model_of(route, DEFAULTS).model_fields) == honoured
     required = {name for name in honoured if by_name(route)[name].required}
     nulls = dict.fromkeys(set(by_name(route)) - required) | VALID[route]
-    body, effects = validate(route, json.dumps(nulls).encode())
-    plain, _ = validate(route, json.dumps(VALID[route]).encode())
+    body, effects = validate(route, json.dumps(nulls).encode(), DEFAULTS)
+    plain, _ = validate(route, json.dumps(VALID[route]).encode(), DEFAULTS)
     assert effects == []
     assert {name: getattr(body, name) for name in honoured} == {name: getattr(plain, name) for name in honoured}
 
@@ -83,24 +84,26 @@ def test_refused_fields_are_refused_by_name_except_where_they_ask_for_nothing(ro
             return json.dumps(VALID[route] | {outer: {inner: value} if inner else value}).encode()
 
         with pytest.raises(ApiError) as caught:
-            validate(route, body({"some": "value"}))
+            validate(route, body({"some": "value"}), DEFAULTS)
         assert caught.value.status == 400
         assert caught.value.param == field.name
         assert caught.value.code == "unsupported_parameter"
         assert field.name in caught.value.message
         for noop in field.noop:
-            assert validate(route, body(noop))[1] == [], field.name
+            assert validate(route, body(noop), DEFAULTS)[1] == [], field.name
 
 
-@pytest.mark.parametrize("name", ["logprobs", "echo", "store"])
+@pytest.mark.parametrize("name", ["return_token_ids", "echo", "store"])
 def test_zero_is_not_false(name: str) -> None:
     with pytest.raises(ApiError):
-        validate("chat", json.dumps(VALID["chat"] | {name: 0}).encode())
+        validate("chat", json.dumps(VALID["chat"] | {name: 0}).encode(), DEFAULTS)
 
 
 @pytest.mark.parametrize("value", [0, 0.0, -0.0])
-def test_zero_penalties_ask_for_nothing(value: float) -> None:
-    assert validate("chat", json.dumps(VALID["chat"] | {"presence_penalty": value}).encode())[1] == []
+def test_zero_is_zero_however_it_is_written(value: float) -> None:
+    assert (
+        validate("chat", json.dumps(VALID["chat"] | {"routed_experts_prompt_start": value}).encode(), DEFAULTS)[1] == []
+    )
 
 
 def test_unknown_fields_are_told_with_the_nearest_known_one() -> None:
@@ -110,7 +113,7 @@ def test_unknown_fields_are_told_with_the_nearest_known_one() -> None:
         "stream": True,
         "stream_options": {"include_usages": 1},
     }
-    _, effects = validate("chat", json.dumps(body).encode())
+    _, effects = validate("chat", json.dumps(body).encode(), DEFAULTS)
     assert [(effect.field, effect.effect, effect.nearest) for effect in effects] == [
         ("temprature", "inert", "temperature"),
         ("zzz", "inert", None),

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overt.contract.deployment import Deployment
 from overt.contract.effects import MAX_BYTES, MAX_ENTRIES, Effect, header
 from overt.contract.errors import ApiError
-from overt.contract.params import Deployment, GenerationParams, read
+from overt.contract.params import GenerationParams, read
 
 MESSAGES = {"messages": [{"role": "user", "content": "x"}]}
 TOOLS: dict[str, Any] = {"tools": [{"type": "function", "function": {"name": "f"}}]}
@@ -18,6 +19,10 @@ DEPLOYMENT = Deployment(("a", "b"), 100, chat_template="tools documents", parser
 
 def chat(deployment: Deployment = DEPLOYMENT, **fields: Any) -> tuple[GenerationParams, list[Effect]]:
     return read("chat", json.dumps(MESSAGES | fields).encode(), deployment, "r")
+
+
+def completions(deployment: Deployment = DEPLOYMENT, **fields: Any) -> tuple[GenerationParams, list[Effect]]:
+    return read("completions", json.dumps({"prompt": "x"} | fields).encode(), deployment, "r")
 
 
 def refused(**fields: Any) -> ApiError:
@@ -79,6 +84,21 @@ def test_every_field_arrives() -> None:
         user="u",
         cache_salt="s",
         add_generation_prompt=False,
+        typical_p=0.9,
+        repetition_penalty=1.5,
+        presence_penalty=-2,
+        frequency_penalty=2,
+        logit_bias={"7": -100, "05": 2.5},
+        allowed_token_ids=[5, 99],
+        bad_words=["never"],
+        min_tokens=5,
+        stop_regex="[0-9]",
+        logprobs=True,
+        top_logprobs=20,
+        return_tokens_as_token_ids=True,
+        no_stop_trim=True,
+        spaces_between_special_tokens=True,
+        length_penalty=1.0,
         **TOOLS,
     )
     assert effects == []
@@ -107,14 +127,43 @@ def test_every_field_arrives() -> None:
         tools=True,
         add_generation_prompt=False,
         continue_final_message=False,
+        typical_p=0.9,
+        repetition_penalty=1.5,
+        presence_penalty=-2,
+        frequency_penalty=2,
+        logit_bias=[(5, 2.5), (7, -100)],
+        allowed_token_ids=[5, 99],
+        bad_words=["never"],
+        min_tokens=5,
+        best_of=3,
+        stop_regex=["[0-9]"],
+        logprobs=20,
+        tokens_as_ids=True,
     )
+
+
+def test_the_fields_of_completions_arrive() -> None:
+    params, effects = completions(n=2, best_of=4, echo=True, logprobs=0, prompt_logprobs=3, max_tokens=0, min_tokens=0)
+    assert effects == []
+    assert (params.n, params.best_of, params.echo, params.max_tokens) == (2, 4, True, 0)
+    assert (params.logprobs, params.prompt_logprobs) == (0, 3)
+    params, effects = completions(use_beam_search=True, n=4, length_penalty=-0.5, logprobs=2)
+    assert effects == []
+    assert (params.beam, params.n, params.best_of, params.length_penalty, params.logprobs) == (True, 4, 4, -0.5, 2)
 
 
 def test_the_model_s_makers_give_defaults_that_requests_override() -> None:
     config = {"temperature": 0.6, "top_p": 0.9, "top_k": 40, "min_p": "odd", "do_sample": True}
-    deployment = Deployment(("a",), 100, config)
+    deployment = Deployment(("a",), 100, config | {"repetition_penalty": 1.1, "typical_p": 0.8})
     params, _ = chat(deployment)
     assert (params.temperature, params.top_p, params.top_k, params.min_p) == (0.6, 0.9, 40, 0.0)
+    assert (params.repetition_penalty, params.typical_p) == (1.1, 0.8)
+    params, _ = chat(deployment, repetition_penalty=1, typical_p=1.0)
+    assert (params.repetition_penalty, params.typical_p) == (1, 1)
+    params, _ = chat(Deployment(("a",), 100, {"repetition_penalty": 0, "typical_p": 0.0}))
+    assert (params.repetition_penalty, params.typical_p) == (1, 1)
+    params, effects = chat(deployment, use_beam_search=True)
+    assert (params.temperature, params.top_k, params.repetition_penalty, effects) == (1, 0, 1, [])
     params, _ = chat(deployment, temperature=0, top_p=1, top_k=-1)
     assert (params.temperature, params.top_p, params.top_k) == (0, 1, 0)
     assert chat(Deployment(("a",), 100, {"temperature": 9, "top_p": 0}))[0].temperature == 1.0

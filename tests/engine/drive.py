@@ -1,5 +1,6 @@
 """Tiny random models, and sequences driven through the runner as the engine process does it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -7,10 +8,11 @@ from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen3
 from transformers.models.gemma3 import Gemma3TextConfig
 
 from engine.pack import Packer, Sequence
+from overt.engine.logprobs import Mode
 from overt.engine.runner import ATTENTION, ModelRunner
 
 VOCAB = 101
-_SHAPE = {
+SHAPE = {
     "hidden_size": 48,
     "intermediate_size": 96,
     "num_attention_heads": 6,
@@ -27,11 +29,11 @@ _SHAPE = {
 }
 
 CONFIGS: dict[str, Any] = {
-    "llama": LlamaConfig(**_SHAPE),
-    "qwen3": Qwen3Config(**_SHAPE),
-    "mistral": MistralConfig(**_SHAPE, sliding_window=21),
+    "llama": LlamaConfig(**SHAPE),
+    "qwen3": Qwen3Config(**SHAPE),
+    "mistral": MistralConfig(**SHAPE, sliding_window=21),
     "gemma3": Gemma3TextConfig(
-        **_SHAPE,
+        **SHAPE,
         sliding_window=9,
         query_pre_attn_scalar=8,
         layer_types=["sliding_attention", "full_attention", "sliding_attention"],
@@ -41,11 +43,18 @@ CONFIGS: dict[str, Any] = {
 
 def tiny_model(name: str) -> Any:
     """A random model of a family, ready for the runner."""
+    return random_model(CONFIGS[name])
+
+
+def random_model(config: Any) -> Any:
+    """A random model of a configuration, ready for the runner."""
     torch.manual_seed(1)
-    return AutoModelForCausalLM.from_config(CONFIGS[name], attn_implementation=ATTENTION).eval()
+    return AutoModelForCausalLM.from_config(config, attn_implementation=ATTENTION).eval()
 
 
-def make_runner(model: Any, packer: Packer, *, graphs: bool = True) -> ModelRunner:
+def make_runner(
+    model: Any, packer: Packer, *, graphs: bool = True, logprobs_mode: Mode = "raw_logprobs"
+) -> ModelRunner:
     """A runner on the CPU with the packer's limits."""
     rows, tokens, blocks = packer.limits
     return ModelRunner(
@@ -57,11 +66,29 @@ def make_runner(model: Any, packer: Packer, *, graphs: bool = True) -> ModelRunn
         max_tokens=tokens,
         max_blocks=blocks,
         graphs=graphs,
+        logprobs_mode=logprobs_mode,
     )
 
 
-def drive(runner: ModelRunner, packer: Packer, sequences: list[Sequence], *, overlap: bool = False) -> list[list[int]]:
-    """Runs all sequences to their end; with `overlap` a step is launched before the last one's tokens are read."""
+def drive(
+    runner: ModelRunner,
+    packer: Packer,
+    sequences: list[Sequence],
+    *,
+    overlap: bool = False,
+    edits: Callable[[int], bytes | None] = lambda plan: None,
+    told: Callable[[int], None] = lambda plan: None,
+) -> list[list[int]]:
+    """Runs all sequences to their end; with `overlap` a step is launched before the last one's tokens are read.
+
+    `edits` gives a plan's edits when the one before is known; `told` is called before a plan's tokens are taken.
+    """
+
+    def decide(plan: int) -> None:
+        tokens = runner.tokens(plan).tolist()
+        told(plan)
+        packer.apply(plan, tokens)
+
     waiting = sorted(sequences, key=lambda sequence: sequence.arrives)
     running: int | None = None
     plan = 0
@@ -72,11 +99,11 @@ def drive(runner: ModelRunner, packer: Packer, sequences: list[Sequence], *, ove
         if launched is not None:
             runner.launch(launched)
         if running is not None:
-            packer.apply(running, runner.tokens(running).tolist())
+            decide(running)
         if launched is not None:
-            runner.sample(launched)
+            runner.sample(launched, edits(launched))
             if not overlap:
-                packer.apply(launched, runner.tokens(launched).tolist())
+                decide(launched)
         running = launched if overlap else None
         plan += 1
     return [sequence.made for sequence in sequences]

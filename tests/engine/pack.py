@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from overt._core import FLAG_PROMPT_LOGPROBS
 from overt.engine.arena import FLAG_ALL_GREEDY, HEADER, PARAM_COLUMNS, Sections, word_views
 from overt.engine.config import BLOCK_SIZE
 
@@ -39,14 +40,72 @@ def param_row(
     top_p: float = 1.0,
     top_k: int = 0,
     min_p: float = 0.0,
+    typical_p: float = 1.0,
+    repetition_penalty: float = 1.0,
+    frequency_penalty: float = 0.0,
+    presence_penalty: float = 0.0,
     seed: int = 0,
     choice: int = 0,
     greedy: bool = False,
 ) -> list[int]:
     """One row of the parameter table."""
-    bits = np.array([temperature, top_p, min_p], dtype=np.float32).view(np.int32).tolist()
     low, high = np.array([seed & 0xFFFFFFFF, seed >> 32], dtype=np.uint32).view(np.int32).tolist()
-    return [bits[0], bits[1], top_k, bits[2], low, high, choice, int(greedy)]
+    values: dict[str, float] = {
+        "temperature_f32": temperature,
+        "top_p_f32": top_p,
+        "top_k": top_k,
+        "min_p_f32": min_p,
+        "typical_p_f32": typical_p,
+        "repetition_penalty_f32": repetition_penalty,
+        "frequency_penalty_f32": frequency_penalty,
+        "presence_penalty_f32": presence_penalty,
+        "seed_lo": low,
+        "seed_hi": high,
+        "choice": choice,
+        "greedy": int(greedy),
+    }
+    return [
+        np.float32(values[name]).view(np.int32).item() if name.endswith("_f32") else int(values[name])
+        for name in PARAM_COLUMNS
+    ]
+
+
+@dataclass
+class RowEdits:
+    """Edits of one row, as a request asks for them."""
+
+    bias: dict[int, float] = field(default_factory=dict)
+    """Added to logits; -inf bans."""
+    counts: dict[int, int] = field(default_factory=dict)
+    """Times that tokens of prompt and output were made."""
+    allowed: list[int] | None = None
+    logprobs: bool = False
+
+
+def edit_bytes(
+    rows: dict[int, RowEdits], *, logprob_top: int = 0, prompt: list[tuple[int, int]] | None = None, prompt_top: int = 0
+) -> bytes:
+    """A step's edits as the core writes them; `prompt` is (position among the packed tokens, target) each."""
+    bias = [(row, token, value) for row, edits in rows.items() for token, value in edits.bias.items()]
+    counts = [(row, token, count) for row, edits in rows.items() for token, count in edits.counts.items()]
+    allowed = [(row, edits.allowed) for row, edits in rows.items() if edits.allowed is not None]
+    starts = np.cumsum([0] + [len(ids) for _, ids in allowed])
+    asked = [row for row, edits in rows.items() if edits.logprobs]
+    prompt = prompt or []
+    ids = [token for _, some in allowed for token in some]
+    parts: list[list[float] | list[int]] = [
+        [len(bias), len(counts), len(allowed), len(ids), len(prompt), prompt_top, len(asked), logprob_top],
+        [row for row, _, _ in bias],
+        [token for _, token, _ in bias],
+        np.array([value for _, _, value in bias], dtype=np.float32).view(np.int32).tolist(),
+        *([entry[column] for entry in counts] for column in range(3)),
+        [row for row, _ in allowed],
+        starts.tolist(),
+        ids,
+        *([entry[column] for entry in prompt] for column in range(2)),
+        asked,
+    ]
+    return b"".join(np.array(part, dtype="<i4").tobytes() for part in parts)
 
 
 @dataclass
@@ -57,6 +116,7 @@ class Sequence:
     max_new: int
     params: list[int] = field(default_factory=lambda: param_row(greedy=True))
     arrives: int = 0
+    prompt_logprobs: bool = False
     slot: int = -1
     blocks: list[int] = field(default_factory=list)
     computed: int = 0
@@ -89,6 +149,8 @@ class Packer:
         self.free_slots = list(range(max_rows))
         self.running: list[Sequence] = []
         self.rows: dict[int, list[tuple[Sequence, bool]]] = {}
+        self.spans: dict[int, list[tuple[int, int, int]]] = {}
+        """Of each row: its first token among the step's packed tokens, that one's position, and their number."""
 
     def admit(self, sequence: Sequence) -> None:
         """Gives the sequence a slot."""
@@ -119,7 +181,7 @@ class Packer:
         if not rows:
             return False
         at = updates = 0
-        self.rows[plan] = []
+        self.rows[plan], self.spans[plan] = [], []
         longest = samples = 0
         for row, (sequence, count) in enumerate(rows):
             start, end = sequence.computed, sequence.computed + count
@@ -145,9 +207,13 @@ class Packer:
             sequence.in_flight += samples_now
             samples += samples_now
             longest = max(longest, end)
+            self.spans[plan].append((at, start, count))
             at += count
             self.rows[plan].append((sequence, samples_now))
-        all_greedy = all(sequence.params[-1] for sequence, _ in rows)
+        greedy = PARAM_COLUMNS.index("greedy")
+        flags = FLAG_ALL_GREEDY if all(sequence.params[greedy] for sequence, _ in rows) else 0
+        if any(sequence.prompt_logprobs for sequence, _ in rows):
+            flags |= FLAG_PROMPT_LOGPROBS
         header = {
             "plan": plan,
             "rows": len(rows),
@@ -157,7 +223,7 @@ class Packer:
             "max_seq_len": longest,
             "max_query_len": max(count for _, count in rows),
             "samples": samples,
-            "flags": FLAG_ALL_GREEDY if all_greedy else 0,
+            "flags": flags,
         }
         words["header"][: len(HEADER)] = [header[name] for name in HEADER]
         return True

@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from engine.pack import param_row
-from overt.engine.noise import gumbel, row_keys, token_words
-from overt.engine.sampler import SHORTLIST, row_kinds, sample
+from engine.reference import Row, distribution, table, token
+from overt.engine.noise import token_words
+from overt.engine.sampler import SHORTLIST, Kind, log_distribution, row_kinds, sample
 
 VOCAB = 400
 
 
-def table(rows: list[dict[str, float]]) -> torch.Tensor:
-    return torch.tensor([param_row(**row) for row in rows], dtype=torch.int32)  # type: ignore[arg-type]
-
-
-def run(logits: torch.Tensor, rows: list[dict[str, float]], positions: list[int] | None = None) -> list[int]:
+def run(logits: torch.Tensor, rows: list[Row], positions: list[int] | None = None) -> list[int]:
     params = table(rows)
     at = torch.tensor(positions or list(range(len(rows))), dtype=torch.int32)
     kinds = row_kinds(params.numpy(), np.ones(len(rows), dtype=np.int32))
@@ -27,39 +23,22 @@ def run(logits: torch.Tensor, rows: list[dict[str, float]], positions: list[int]
     return tokens
 
 
-def allowed(logits: torch.Tensor, row: dict[str, float]) -> list[int]:
-    """Tokens that a row may draw: min_p, then top_k, then top_p of what is left, each by its definition."""
-    scaled = (logits.double() / row.get("temperature", 1.0)).tolist()
-    top = max(scaled)
-    weights = [math.exp(score - top) for score in scaled]
-    kept = [token for token, weight in enumerate(weights) if weight >= row.get("min_p", 0.0)]
-    kept.sort(key=lambda token: -weights[token])
-    top_k = int(row.get("top_k", 0))
-    if 0 < top_k < len(kept):
-        kept = [token for token in kept if weights[token] >= weights[kept[top_k - 1]]]
-    if row.get("top_p", 1.0) < 1:
-        whole, before, last = sum(weights[token] for token in kept), 0.0, 0.0
-        for token in kept:
-            if before >= row["top_p"] * whole and weights[token] < last:
-                break
-            before, last = before + weights[token], weights[token]
-        else:
-            return kept
-        kept = [other for other in kept if weights[other] >= last]
-    return kept
+def check_distribution(logits: torch.Tensor, rows: list[Row]) -> None:
+    params = table(rows)
+    kinds = row_kinds(params.numpy(), np.ones(len(rows), dtype=np.int32))
+    ours = log_distribution(logits, params, kinds).double().numpy()
+    for index, row in enumerate(rows):
+        theirs = distribution(logits[index], row)
+        assert np.array_equal(ours[index] > -np.inf, theirs > -np.inf), row
+        assert np.abs(np.exp(ours[index]) - np.exp(theirs)).max() < 1e-5, row
 
 
-def plain(logits: torch.Tensor, row: dict[str, float], position: int) -> int:
-    """The reference draw of one row."""
-    params = table([row])[0]
-    key_1, key_2 = row_keys(params[4:5], params[5:6], params[6:7], torch.tensor([position], dtype=torch.int32))
-    noise = gumbel(token_words(logits.shape[-1], "cpu"), key_1, key_2)
-    scores = logits.float() / row.get("temperature", 1.0) + noise
-    kept = allowed(logits, row)
-    return max(kept, key=lambda token: float(scores[token]))
+def allowed(logits: torch.Tensor, row: Row) -> list[int]:
+    """Tokens that a row may draw."""
+    return np.flatnonzero(distribution(logits, row) > -np.inf).tolist()
 
 
-PARAMETERS: dict[str, dict[str, float]] = {
+PARAMETERS: dict[str, Row] = {
     "plain": {},
     "cold": {"temperature": 0.2},
     "hot": {"temperature": 1.9},
@@ -74,8 +53,15 @@ PARAMETERS: dict[str, dict[str, float]] = {
     "top_p 0": {"top_p": 0.0},
     "min_p": {"min_p": 0.1},
     "min_p tiny": {"min_p": 1e-4},
+    "min_p beyond the shortlist": {"min_p": 1e-4, "top_k": 150},
+    "top_k and top_p beyond the shortlist": {"top_k": 150, "top_p": 0.7},
+    "typical": {"typical_p": 0.6},
+    "typical 0": {"typical_p": 0.0},
+    "typical nearly all": {"typical_p": 0.999},
+    "typical of a few": {"typical_p": 0.5, "top_k": 20},
     "all": {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.02},
     "all, wide": {"temperature": 1.5, "top_k": 300, "top_p": 0.99, "min_p": 1e-3},
+    "all, typical": {"temperature": 1.3, "top_k": 350, "top_p": 0.97, "min_p": 1e-3, "typical_p": 0.8},
 }
 
 
@@ -85,8 +71,53 @@ def test_each_parameter(name: str, spread: float) -> None:
     torch.manual_seed(3)
     logits = torch.randn(12, VOCAB) * spread
     rows = [PARAMETERS[name] | {"seed": index * 77} for index in range(12)]
-    expected = [plain(logits[index], row, index) for index, row in enumerate(rows)]
+    expected = [token(logits[index], row, index) for index, row in enumerate(rows)]
     assert run(logits, rows) == expected
+    check_distribution(logits, rows)
+
+
+@pytest.mark.parametrize("vocab", [11, 3000])
+def test_other_vocabularies(vocab: int) -> None:
+    """Smaller than the shortlist, and larger than all shortlists."""
+    torch.manual_seed(7)
+    for spread in (0.01, 2.0):
+        rows: list[Row] = [row | {"seed": index} for index, row in enumerate(PARAMETERS.values())]
+        rows += [{"top_k": 2500}, {"top_k": 2500, "top_p": 0.3}, {"top_p": 0.9, "typical_p": 0.9}]
+        logits = torch.randn(len(rows), vocab) * spread
+        assert run(logits, rows) == [token(logits[index], row, index) for index, row in enumerate(rows)]
+        check_distribution(logits, rows)
+
+
+def test_random_combinations_alone_and_among_others() -> None:
+    generator = np.random.default_rng(1)
+    torch.manual_seed(11)
+    for _ in range(12):
+        rows: list[Row] = []
+        for seed in range(16):
+            row: Row = {"seed": seed, "temperature": generator.uniform(0.3, 2)}
+            row["top_k"] = int(generator.choice([0, 3, 64, 65, 200]))
+            row["top_p"] = float(generator.choice([1.0, 0.95, 0.5]))
+            row["min_p"] = float(generator.choice([0.0, 0.0, 0.01, 0.2]))
+            row["typical_p"] = float(generator.choice([1.0, 1.0, 0.9, 0.3]))
+            row["greedy"] = bool(generator.random() < 0.1)
+            rows.append(row)
+        logits = torch.randn(16, VOCAB) * float(generator.uniform(0.1, 6))
+        together = run(logits, rows)
+        assert together == [run(logits[at : at + 1], [row], [at])[0] for at, row in enumerate(rows)]
+        assert together == [token(logits[at], row, at) for at, row in enumerate(rows)]
+        check_distribution(logits, rows)
+
+
+def test_typical_is_transformers_own() -> None:
+    from transformers import TypicalLogitsWarper
+
+    torch.manual_seed(12)
+    logits = torch.randn(9, VOCAB) * 2
+    for mass in (0.1, 0.5, 0.9, 0.99):
+        params = table([{"typical_p": mass}] * 9)
+        ours = log_distribution(logits, params, np.full(9, Kind.TYPICAL, dtype=np.int8))
+        theirs = TypicalLogitsWarper(mass=mass)(torch.zeros(9, 1, dtype=torch.long), logits).log_softmax(-1)
+        torch.testing.assert_close(ours, theirs)
 
 
 def test_mixed_rows_and_alone() -> None:
@@ -131,9 +162,11 @@ def test_equal_logits_at_the_cut_all_stay() -> None:
     assert set(tokens) == set(range(10, 10 + SHORTLIST + 20))
 
 
-@pytest.mark.parametrize("row", [{}, {"greedy": True}, {"top_k": 4}, {"top_p": 0.5}, {"min_p": 0.1}])
+@pytest.mark.parametrize(
+    "row", [{}, {"greedy": True}, {"top_k": 4}, {"top_p": 0.5}, {"min_p": 0.1}, {"typical_p": 0.9}]
+)
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_rows_that_are_not_finite_are_minus_one(row: dict[str, float], bad: float) -> None:
+def test_rows_that_are_not_finite_are_minus_one(row: Row, bad: float) -> None:
     torch.manual_seed(5)
     logits = torch.randn(3, VOCAB)
     expected = run(logits, [row] * 3)
@@ -148,15 +181,8 @@ def test_masked_tokens_are_never_drawn() -> None:
     torch.manual_seed(6)
     logits = torch.randn(200, VOCAB)
     logits[:, 5:] = -math.inf
-    for row in ({}, {"top_p": 0.9}, {"top_k": 50}):
+    for row in ({}, {"top_p": 0.9}, {"top_k": 50}, {"typical_p": 0.99}):
         assert max(run(logits, [row | {"seed": 1}] * 200)) < 5
-
-
-def test_a_vocabulary_smaller_than_the_shortlist() -> None:
-    torch.manual_seed(7)
-    logits = torch.randn(20, 11)
-    rows = [{"top_k": 4, "top_p": 0.8, "seed": index} for index in range(20)]
-    assert run(logits, rows) == [plain(logits[index], row, index) for index, row in enumerate(rows)]
 
 
 def test_half_precision_logits_are_taken_as_they_are() -> None:

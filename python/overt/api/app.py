@@ -9,7 +9,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from overt.api.hot import HotRoute, not_allowed, request_id
+from overt.api.hot import HotRoute, not_allowed
+from overt.api.ids import request_id
 from overt.api.openai import chat, completions, models, tokenize
 from overt.api.ops import health, metrics
 from overt.api.state import State
@@ -59,7 +60,7 @@ class _Outer:
 
         async def outward(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["x-request-id"] = request_id(scope)
+                MutableHeaders(scope=message)["x-request-id"] = request_id(scope["headers"])
                 route = getattr(scope.get("route"), "path", "unmatched")
                 self.state.answers[route, message["status"]] += 1
             await send(message)
@@ -86,7 +87,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
     if error.status_code == 404:
-        message = f"There is nothing at `{request.url.path[:100]}`; `/docs` lists the routes."
+        message = f"There is nothing at `{request.scope['path'][:100]}`; `/docs` lists the routes."
         return _response(ApiError(404, message, code="not_found", type="invalid_request_error"))
     if error.status_code == 405:
         allowed = {method.strip() for method in headers.get("Allow", "").split(",")}
@@ -97,5 +98,5 @@ async def _http_error(request: Request, error: Exception) -> Response:
 async def _fault(request: Request, _: Exception) -> Response:
     """A fault of the server's own; the log has it."""
     error = ApiError(500, "The server failed on this request; its log says why.", code="internal_error")
-    error.headers["x-request-id"] = request_id(request.scope)
+    error.headers["x-request-id"] = request_id(request.scope["headers"])
     return _response(error)

@@ -1,6 +1,5 @@
 """Routes that read their body themselves: no framework between the bytes and their validation."""
 
-import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -10,19 +9,19 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from overt.api.ids import request_id
 from overt.api.sink import EXTENSION, Sink
 from overt.contract.errors import ApiError
 from overt.contract.field import Route
+from overt.contract.limits import Limits
 from overt.contract.models import model_of
 
 if TYPE_CHECKING:
     from overt.api.state import State
 
-MAX_BODY_BYTES = 32 * 1024 * 1024
 CLIENT_LEFT = 499
 """Counted for an answer that nobody waited for."""
 
-_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _JSON = re.compile(r"application/([\w.+-]+\+)?json", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*\"?([\w-]+)", re.IGNORECASE)
 
@@ -48,7 +47,7 @@ class Call(Request):
     def request_id(self) -> str:
         """The client's `X-Request-Id`, or one made here."""
         if not hasattr(self, "_request_id"):
-            self._request_id = request_id(self.scope)
+            self._request_id = request_id(self.scope["headers"])
         return self._request_id
 
     async def answer(
@@ -70,15 +69,16 @@ class Call(Request):
 
     async def read(self) -> bytes:
         """The body. Raises ApiError for one that is too large or no JSON, ClientGoneError for half a body."""
-        _check_headers(self.scope)
+        most = self.overt.deployment.limits.max_body_bytes
+        _check_headers(self.scope, most)
         body = bytearray()
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise ClientGoneError
             body += message.get("body", b"")
-            if len(body) > MAX_BODY_BYTES:
-                raise _too_large()
+            if len(body) > most:
+                raise _too_large(most)
             if not message.get("more_body", False):
                 return bytes(body)
 
@@ -115,6 +115,7 @@ class HotRoute(APIRoute):
 
 def add_hot_route(app: FastAPI, path: str, endpoint: Endpoint, route: Route, *, summary: str) -> None:
     """Adds a POST route that is described by the field table."""
+    limits = cast("State", app.state.overt).deployment.limits
     # Before the others, which are asked in order whether a path is theirs.
     app.router.routes.insert(
         0,
@@ -125,18 +126,10 @@ def add_hot_route(app: FastAPI, path: str, endpoint: Endpoint, route: Route, *, 
             summary=summary,
             response_model=None,
             openapi_extra={
-                "requestBody": {"required": True, "content": {"application/json": {"schema": _schema(route)}}}
+                "requestBody": {"required": True, "content": {"application/json": {"schema": _schema(route, limits)}}}
             },
         ),
     )
-
-
-def request_id(scope: Scope) -> str:
-    """A usable `X-Request-Id` of the request, or a new one."""
-    for name, value in scope["headers"]:
-        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
-            return cast(bytes, value).decode("ascii")
-    return os.urandom(16).hex()
 
 
 def not_allowed(scope: Scope, methods: set[str]) -> ApiError:
@@ -154,7 +147,7 @@ _REFUSED_HEADERS = frozenset({b"overt-strict", b"overt-profile"})
 """Headers that would change how a request is served, and do not yet: better refused than ignored."""
 
 
-def _check_headers(scope: Scope) -> None:
+def _check_headers(scope: Scope, max_body_bytes: int) -> None:
     for name, value in scope["headers"]:
         if name == b"content-type":
             if value == b"application/json":
@@ -188,17 +181,17 @@ def _check_headers(scope: Scope) -> None:
                 "`x-data-parallel-rank` must be 0: this server has one data-parallel rank.",
                 param="x-data-parallel-rank",
             )
-        elif name == b"content-length" and value.isdigit() and int(value[:20]) > MAX_BODY_BYTES:
-            raise _too_large()
+        elif name == b"content-length" and value.isdigit() and int(value[:20]) > max_body_bytes:
+            raise _too_large(max_body_bytes)
 
 
-def _too_large() -> ApiError:
-    return ApiError(413, f"The body is too large: at most {MAX_BODY_BYTES} bytes are read.", code="body_too_large")
+def _too_large(most: int) -> ApiError:
+    return ApiError(413, f"The body is too large: at most {most} bytes are read.", code="body_too_large")
 
 
-def _schema(route: Route) -> dict[str, Any]:
+def _schema(route: Route, limits: Limits) -> dict[str, Any]:
     """A body's JSON schema without references: OpenAPI would look for them elsewhere."""
-    schema = model_of(route).model_json_schema()
+    schema = model_of(route, limits).model_json_schema()
     definitions = schema.pop("$defs", {})
 
     def inlined(node: Any) -> Any:

@@ -6,6 +6,7 @@ import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from overt.api.ids import request_id
 from overt.api.sink import EXTENSION, Sink
 from overt.contract.errors import ApiError
 
@@ -63,11 +64,11 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self.in_head = False
         # An error raised here reaches uvicorn as a parser's error, and so `send_400_response`.
         if httptools.parse_url(self.url).path is None:
             raise ValueError("the request target has no path")
         super().on_headers_complete()
+        self.in_head = False
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(ApiError(400, "This is not a valid HTTP request.", code="invalid_http"))
@@ -77,6 +78,7 @@ class Protocol(HttpToolsProtocol):
 
     def _refuse(self, error: ApiError) -> None:
         sink = self.sink
+        headers = self.headers if self.in_head else []
         if sink is not None and not sink.cycle.response_complete:
             if sink.cycle.response_started or not sink.cycle.more_body:
                 # The fault lies behind a whole request: that one is answered, then the connection closes.
@@ -85,11 +87,12 @@ class Protocol(HttpToolsProtocol):
                 return
             # The request's own body is broken: it never becomes whole.
             sink.lost()
+            headers = list(sink.cycle.scope["headers"])
         body = error.body()
         lines = [STATUS_LINE[error.status]]
         for name, value in self.server_state.default_headers:
             lines.append(b"%b: %b\r\n" % (name, value))
-        lines.append(b"content-type: application/json\r\n")
+        lines.append(b"content-type: application/json\r\nx-request-id: %b\r\n" % request_id(headers).encode())
         lines.append(b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body))
         self.transport.write(b"".join(lines) + body)
         self.transport.close()

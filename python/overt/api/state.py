@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from overt.api.dispatch import Dispatcher
 from overt.cli.config import ServeConfig
-from overt.contract.params import Deployment
+from overt.contract.deployment import Deployment
 
 if TYPE_CHECKING:
     from overt._core import Front
@@ -58,6 +58,8 @@ def front_config(config: ServeConfig) -> bytes:
             "lag_timeout_us": LAG_TIMEOUT_US,
             "threads": PREPARE_THREADS,
             "tool_call_parser": config.tool_call_parser,
+            "max_choices": config.limits.max_choices,
+            "max_prompt_logprobs_bytes": config.limits.max_prompt_logprobs_bytes,
         }
     ).encode()
 
@@ -73,6 +75,8 @@ def make_state(front: "Front", config: ServeConfig, hello: bytes, version: str) 
         chat_template=told.get("chat_template"),
         parser=front.parser,
         max_client_priority=config.max_client_priority,
+        tells_prompt_logprobs=model.get("tells_prompt_logprobs", True),
+        limits=config.limits,
     )
     return State(
         front=front,

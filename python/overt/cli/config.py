@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from overt.contract.limits import Limits
+
 
 @dataclass(frozen=True, slots=True)
 class ServeConfig:
@@ -44,6 +46,9 @@ class ServeConfig:
     tool_call_parser: str = "auto"
     """auto, none or hermes."""
     max_client_priority: int = 0
+    logprobs_mode: str = "raw_logprobs"
+    """raw_logprobs or processed_logprobs."""
+    limits: Limits = field(default_factory=Limits)
     # --- time, in seconds ---
     watchdog_timeout: float = 60.0
     first_byte_timeout: float = 15.0
@@ -59,4 +64,6 @@ class ServeConfig:
         fields: dict[str, Any] = json.loads(text)
         if fields.get("script") is not None:
             fields["script"] = Path(fields["script"])
+        if "limits" in fields:
+            fields["limits"] = Limits(**fields["limits"])
         return ServeConfig(**fields)

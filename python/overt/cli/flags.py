@@ -1,6 +1,7 @@
 """The flags of `overt serve`, spelled as vLLM spells them."""
 
 import argparse
+import dataclasses
 import difflib
 import math
 from collections.abc import Callable, Sequence
@@ -8,8 +9,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from overt.cli.config import ServeConfig
+from overt.contract.limits import Limits
 
 _SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+_LARGEST = 2**63 - 1
 _DTYPES = {
     "auto": "auto",
     "float32": "float32",
@@ -34,7 +37,8 @@ def parse_serve(argv: Sequence[str]) -> ServeConfig:
     values["dtype"] = _DTYPES[values["dtype"]]
     if values["model_runner"] == "script" and values["script"] is None:
         parser.error("--model-runner script needs --script FILE: the answers to give, as JSON")
-    return ServeConfig(**values)
+    limits = Limits(**{limit.name: values.pop(limit.name) for limit in dataclasses.fields(Limits)})
+    return ServeConfig(limits=limits, **values)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _model_flags(parser.add_argument_group("model"))
     _server_flags(parser.add_argument_group("server"))
+    _limit_flags(parser.add_argument_group("limits of a request"))
     _engine_flags(parser.add_argument_group("engine"))
     return parser
 
@@ -70,6 +75,9 @@ def _server_flags(group: argparse._ArgumentGroup) -> None:
     add("--port", type=_port, default=8000, help="0: any free one")
     add("--tool-call-parser", choices=("auto", "hermes", "none"), default="auto",
         help="auto: hermes if the chat template mentions <tool_call>")  # fmt: skip
+    add("--logprobs-mode", choices=("raw_logprobs", "processed_logprobs"), default="raw_logprobs",
+        help="log probabilities as the model has them, or as they are sampled: after penalties, biases, "
+        "temperature and cuts")  # fmt: skip
     add(
         "--max-client-priority",
         type=int,
@@ -86,6 +94,18 @@ def _server_flags(group: argparse._ArgumentGroup) -> None:
     )
     add("--first-byte-timeout", type=_seconds, default=15.0, metavar="S", help="then headers go out unasked")
     add("--drain-timeout", type=_seconds, default=30.0, metavar="S", help="for running streams after SIGTERM")
+
+
+def _limit_flags(group: argparse._ArgumentGroup) -> None:
+    for limit in dataclasses.fields(Limits):
+        told = limit.metadata
+        group.add_argument(
+            f"--{limit.name.replace('_', '-')}",
+            type=_whole(told["least"], told["most"]),
+            default=limit.default,
+            metavar="N",
+            help=f"{told['meaning']} (default: {limit.default})",
+        )
 
 
 def _engine_flags(group: argparse._ArgumentGroup) -> None:
@@ -143,13 +163,21 @@ def _unknown(parser: argparse.ArgumentParser, rest: Sequence[str]) -> str:
     return f"there is no flag {name}{hint}" if name.startswith("-") else f"what is {name!r} for?"
 
 
-def _count(text: str) -> int:
-    """A whole number of at least 1: `4096`, `4k` (4000), `4K` (4096), `1.5G`."""
-    factor = _SUFFIXES.get(text[-1:], 1)
-    number = _number(text[:-1] if factor > 1 else text) * factor
-    if number < 1 or number != int(number):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
-    return int(number)
+def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Reads a whole number in a range: `4096`, `4k` (4000), `4K` (4096), `1.5G`."""
+
+    def read(text: str) -> int:
+        factor = _SUFFIXES.get(text[-1:], 1)
+        number = _number(text[:-1] if factor > 1 else text) * factor
+        if number != int(number) or not least <= number <= (_LARGEST if most is None else most):
+            span = f"of at least {least}" if most is None else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number {span}")
+        return int(number)
+
+    return read
+
+
+_count = _whole(1)
 
 
 def _port(text: str) -> int:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from overt.contract.field import Field, Route
 from overt.contract.fields import by_name
+from overt.contract.limits import Limits
 
 RETRY_AFTER_S = 1
 """Told with 429 and 503."""
@@ -69,7 +70,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:40] + "…"
 
 
-def invalid(route: Route, error: ValidationError) -> ApiError:
+def invalid(route: Route, error: ValidationError, limits: Limits) -> ApiError:
     """What is wrong with a body, from the first fault that validation found."""
     fault = error.errors(include_url=False, include_context=False)[0]
     location, kind = fault["loc"], fault["type"]
@@ -78,11 +79,11 @@ def invalid(route: Route, error: ValidationError) -> ApiError:
     if not location:
         return ApiError(400, "The body must be a JSON object.")
     path, name = _path(location)
-    field = by_name(route).get(name)
+    field = by_name(route, limits).get(name)
     if kind == "missing":
         wanted = f": {field.wanted()}" if field else ""
         return ApiError(400, f"`{path}` is required{wanted}.", param=path, code="missing_required_parameter")
-    return wrong_value(path, _wanted(field, path, kind), fault["input"])
+    return wrong_value(path, _wanted(field, path), fault["input"])
 
 
 def wrong_value(path: str, wanted: str, value: Any) -> ApiError:
@@ -102,21 +103,24 @@ def _invalid_json(message: str) -> ApiError:
     return ApiError(400, f"The body is not valid JSON in UTF-8{where}.")
 
 
-def _wanted(field: Field | None, path: str, kind: str) -> str:
+def _wanted(field: Field | None, path: str) -> str:
     if field is None:
         return "as documented"
-    if not path.endswith("]"):
-        return field.wanted()
-    return field.item_wanted()
+    return field.item_wanted() if path.endswith("]") else field.wanted()
+
+
+def step(key: str) -> str:
+    """A member's part of a path, shortened where a client made the name up."""
+    return f".{key[:64]}"
 
 
 def _path(location: tuple[int | str, ...]) -> tuple[str, str]:
     """`("stop", 3)` as the path `stop[3]` and the field's name `stop`."""
     path, names = "", []
-    for step in location:
-        if isinstance(step, int):
-            path += f"[{step}]"
-        elif step != "[key]":
-            path += f".{step}" if path else step
-            names.append(step)
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part != "[key]":
+            path += step(part) if path else part
+            names.append(part)
     return path, ".".join(names)

@@ -1,7 +1,9 @@
 """A row of the field table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from overt.contract.limits import Limits
 
 Kind = Literal[
     "boolean",
@@ -9,7 +11,9 @@ Kind = Literal[
     "number",
     "string",
     "strings",
+    "texts",
     "integers",
+    "biases",
     "object",
     "objects",
     "messages",
@@ -17,7 +21,8 @@ Kind = Literal[
     "tool_choice",
     "any",
 ]
-"""JSON types. "strings": one string or a list of them; "integers", "objects": lists."""
+"""JSON types. "strings": one string or a list of them; "texts", "integers", "objects": lists; "biases": numbers by
+token id."""
 
 Route = Literal["chat", "completions", "tokenize", "detokenize"]
 Origin = Literal["openai", "vllm", "sglang", "overt"]
@@ -25,6 +30,14 @@ Origin = Literal["openai", "vllm", "sglang", "overt"]
 CHAT: tuple[Route, ...] = ("chat",)
 COMPLETIONS: tuple[Route, ...] = ("completions",)
 GENERATE: tuple[Route, ...] = ("chat", "completions")
+TEMPLATE: tuple[Route, ...] = ("chat", "tokenize")
+ALL: tuple[Route, ...] = ("chat", "completions", "tokenize", "detokenize")
+
+INT64 = 2**63
+INT32 = 2**31
+
+MAX_BIAS = 100
+"""Greatest value of a token's bias; the least is its negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +53,9 @@ class Field:
     low: float | None = None
     """Least value; least length of a string; least number of items of a list."""
     high: float | None = None
-    """Greatest value; greatest number of items of a list."""
+    """Greatest value; greatest number of items of a list or an object, or of prompts."""
+    limit: str = ""
+    """The member of `Limits` that gives `high`."""
     above: float | None = None
     """The value must be greater than this."""
     default: Any = None
@@ -52,6 +67,10 @@ class Field:
     noop: tuple[Any, ...] = ()
     """Values of a refused field that ask for nothing, and are accepted."""
     location: Literal["body", "header"] = "body"
+
+    def under(self, limits: Limits) -> "Field":
+        """The row as the operator's limits bound it."""
+        return replace(self, high=getattr(limits, self.limit)) if self.limit else self
 
     def wanted(self) -> str:
         """What a value has to be, as the end of "must be …"."""
@@ -65,9 +84,13 @@ class Field:
             case "string":
                 return "a non-empty string" if self.low else "a string"
             case "strings":
-                return f"a non-empty string or a list of {self._at_most()}of them"
+                return f"a non-empty string or a list of {self._count()}of them"
+            case "texts":
+                return f"a list of {self._count()}non-empty strings"
             case "integers":
-                return f"a list of {self._at_most()}integers of at least 0"
+                return f"a list of {self._count()}integers of at least 0"
+            case "biases":
+                return f"an object of {self._count()}numbers from -{MAX_BIAS} to {MAX_BIAS} by token id"
             case "object":
                 return "an object"
             case "objects":
@@ -75,19 +98,22 @@ class Field:
             case "messages":
                 return "a list of at least one message object"
             case "prompt":
-                return "a string, a list of strings, a list of token ids or a list of such lists"
+                most = "" if self.high is None else f", {self.high:g} prompts at most"
+                return f"a string, a list of strings, a list of token ids or a list of such lists{most}"
             case "tool_choice":
                 return '"none" or "auto"'
             case "any":
                 return "JSON"
 
     def item_wanted(self) -> str:
-        """The same for an item of a list."""
+        """The same for an item of a list or an object."""
         match self.kind:
-            case "strings":
+            case "strings" | "texts":
                 return "a non-empty string"
             case "integers":
                 return "an integer of at least 0"
+            case "biases":
+                return f"a number from -{MAX_BIAS} to {MAX_BIAS}"
             case _:
                 return "an object"
 
@@ -103,5 +129,7 @@ class Field:
             return f" of at least {self.low:g}"
         return ""
 
-    def _at_most(self) -> str:
-        return f"up to {self.high:g} " if self.high is not None else ""
+    def _count(self) -> str:
+        if self.high is None:
+            return ""
+        return f"{self.low:g} to {self.high} " if self.low else f"up to {self.high} "

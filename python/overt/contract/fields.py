@@ -5,15 +5,16 @@ from functools import cache, lru_cache
 
 from overt.contract.field import Field, Route
 from overt.contract.honoured import HONOURED
+from overt.contract.limits import DEFAULTS, Limits
 from overt.contract.refused import REFUSED
 
 FIELDS: tuple[Field, ...] = HONOURED + REFUSED
 
 
 @cache
-def by_name(route: Route) -> dict[str, Field]:
-    """The body fields of a route by their (dotted) names."""
-    return {field.name: field for field in FIELDS if route in field.routes and field.location == "body"}
+def by_name(route: Route, limits: Limits = DEFAULTS) -> dict[str, Field]:
+    """The body fields of a route by their (dotted) names, as `limits` bound them."""
+    return {field.name: field.under(limits) for field in FIELDS if route in field.routes and field.location == "body"}
 
 
 @lru_cache(maxsize=1024)

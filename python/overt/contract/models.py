@@ -6,10 +6,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 from pydantic import Field as Info
 
+from overt import _core
 from overt.contract.effects import Effect
 from overt.contract.errors import ApiError, invalid
-from overt.contract.field import Field, Route
+from overt.contract.field import MAX_BIAS, Field, Route
 from overt.contract.fields import by_name, nearest
+from overt.contract.limits import Limits
 
 MAX_TOKEN_ID = 2**31 - 1
 
@@ -21,30 +23,40 @@ _NAMES: dict[Route, str] = {
 }
 
 
-def validate(route: Route, raw: bytes) -> tuple[BaseModel, list[Effect]]:
+def validate(route: Route, raw: bytes, limits: Limits) -> tuple[BaseModel, list[Effect]]:
     """Checks a body. Returns it with what is to be told of fields that change nothing.
 
     Raises ApiError for JSON that is none, a value out of range and a field that is not implemented.
     """
     if not raw.strip():
         raise ApiError(400, "The body is empty: send a JSON object.")
+    depth, twice = _core.json_outline(raw)
+    if depth > limits.max_json_depth:
+        raise ApiError(
+            400,
+            f"The body is nested too deeply: {depth} arrays and objects within each other; "
+            f"at most {limits.max_json_depth} are read.",
+            code="body_too_deep",
+        )
+    if twice is not None:
+        raise ApiError(400, f"The body names `{twice[:64]}` twice. Send each field once.", param=twice[:64])
     try:
-        body = model_of(route).model_validate_json(raw)
+        body = model_of(route, limits).model_validate_json(raw)
     except ValidationError as error:
-        raise invalid(route, error) from None
+        raise invalid(route, error, limits) from None
     effects: list[Effect] = []
     _check_extra(route, "", body, effects)
     return body, effects
 
 
 @cache
-def model_of(route: Route) -> type[BaseModel]:
+def model_of(route: Route, limits: Limits) -> type[BaseModel]:
     """The model of a route's body: its honoured fields; all others are kept aside."""
-    return _model(route, _NAMES[route], "")
+    return _model(route, limits, _NAMES[route], "")
 
 
-def _model(route: Route, name: str, prefix: str) -> type[BaseModel]:
-    honoured = [field for field in by_name(route).values() if field.effect == "honoured"]
+def _model(route: Route, limits: Limits, name: str, prefix: str) -> type[BaseModel]:
+    honoured = [field for field in by_name(route, limits).values() if field.effect == "honoured"]
     fields: dict[str, Any] = {}
     for field in honoured:
         if not field.name.startswith(prefix) or "." in field.name[len(prefix) :]:
@@ -52,7 +64,7 @@ def _model(route: Route, name: str, prefix: str) -> type[BaseModel]:
         kind: Any = _annotation(field)
         if not prefix and field.name in _nested(route):
             words = field.name.title().replace("_", "")
-            kind = _model(route, f"{name.removesuffix('Request')}{words}", f"{field.name}.")
+            kind = _model(route, limits, f"{name.removesuffix('Request')}{words}", f"{field.name}.")
         info: Any = Info(description=field.meaning)
         if field.required:
             fields[field.name[len(prefix) :]] = (Annotated[kind, info], ...)
@@ -73,18 +85,21 @@ def _annotation(field: Field) -> Any:
         case "string":
             return Annotated[str, Info(min_length=int(field.low or 0))]
         case "strings":
-            item = Annotated[str, Info(min_length=1)]
-            many = Annotated[list[item], Info(max_length=_int(field.high))]
-            return Annotated[many, BeforeValidator(_listed, json_schema_input_type=str | list[str])]
+            many = _list(field, _TEXT)
+            return Annotated[many, BeforeValidator(_listed, json_schema_input_type=_TEXT | many)]
+        case "texts":
+            return _list(field, _TEXT)
         case "integers":
-            number = Annotated[int, Info(ge=0, le=MAX_TOKEN_ID)]
-            return Annotated[list[number], Info(max_length=_int(field.high))]
+            return _list(field, Annotated[int, Info(ge=0, le=MAX_TOKEN_ID)])
+        case "biases":
+            # Its values are checked one by one elsewhere: pydantic would collect a fault for each of millions.
+            bias = {"type": "number", "minimum": -MAX_BIAS, "maximum": MAX_BIAS}
+            schema = {"type": "object", "maxProperties": _int(field.high), "additionalProperties": bias}
+            return Annotated[dict[str, Any], Info(max_length=_int(field.high)), WithJsonSchema(schema)]
         case "object":
             return dict[str, Any]
-        case "objects":
-            return list[dict[str, Any]]
-        case "messages":
-            return Annotated[list[dict[str, Any]], Info(min_length=1)]
+        case "objects" | "messages":
+            return _list(field, dict[str, Any])
         case "prompt":
             # Read by the core, from the raw bytes.
             return Annotated[Any, WithJsonSchema({"anyOf": _PROMPT_SCHEMAS})]
@@ -94,12 +109,19 @@ def _annotation(field: Field) -> Any:
             return Any
 
 
+_TEXT: Any = Annotated[str, Info(min_length=1)]
+
 _PROMPT_SCHEMAS: list[dict[str, Any]] = [
     {"type": "string"},
     {"type": "array", "items": {"type": "string"}},
     {"type": "array", "items": {"type": "integer"}},
     {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
 ]
+
+
+def _list(field: Field, item: Any) -> Any:
+    """A list that is given up at its first fault."""
+    return Annotated[list[item], Info(min_length=_int(field.low), max_length=_int(field.high), fail_fast=True)]
 
 
 def _int(value: float | None) -> int | None:

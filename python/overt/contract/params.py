@@ -1,27 +1,20 @@
 """From a checked body to the parameters of a generation."""
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from overt.contract import checks
+from overt.contract.deployment import NEUTRAL, Deployment
 from overt.contract.effects import Effect
-from overt.contract.errors import ApiError, wrong_value
+from overt.contract.errors import ApiError
 from overt.contract.field import Route
-from overt.contract.fields import by_name
 from overt.contract.models import validate
+from overt.contract.template import check_template_fields
 
 T = TypeVar("T")
 
 _NO_LIMIT = 2**31 - 1
 """More than any context or vocabulary holds, and within the core's integers."""
-
-_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
-
-_OWN_VARIABLES = frozenset(
-    {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template"}
-)
-"""Template variables that fields of their own give."""
 
 
 @dataclass(slots=True)
@@ -57,53 +50,66 @@ class GenerationParams:
     """Whether tool calls are looked for in the answer."""
     add_generation_prompt: bool
     continue_final_message: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """What of the loaded model and the operator's flags decides over fields."""
-
-    served: tuple[str, ...]
-    """Names the model answers to, the default first."""
-    vocab_size: int
-    generation_config: Mapping[str, Any] = field(default_factory=dict)
-    """Defaults that the model's makers give for sampling."""
-    chat_template: str | None = None
-    parser: str | None = None
-    """The format that tool calls are read in; none: they stay text."""
-    max_client_priority: int = 0
-
-    sampling: Mapping[str, float] = field(init=False)
-    """What sampling fields are where a request does not say."""
-
-    def __post_init__(self) -> None:
-        defaults = {name: self._default(name, value) for name, value in _SAMPLING.items()}
-        object.__setattr__(self, "sampling", defaults)
-
-    def _default(self, name: str, otherwise: float) -> float:
-        """The model's default for a sampling field, where it gives a usable one."""
-        value = self.generation_config.get(name)
-        row = by_name("chat")[name]
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return otherwise
-        low = row.low if row.low is not None else row.above
-        fits = (low is None or value >= low) and (row.high is None or value <= row.high)
-        return value if fits and (row.above is None or value > row.above) else otherwise
-
-    def named(self, model: str | None) -> str:
-        """The served name for a request's `model`. Raises ApiError (404) for a name that is not served."""
-        if model is None:
-            return self.served[0]
-        if model not in self.served:
-            names = ", ".join(f"`{name}`" for name in self.served)
-            raise ApiError(
-                404,
-                f"The model `{model[:80]}` is not served here. Served: {names}.",
-                param="model",
-                code="model_not_found",
-                type="invalid_request_error",
-            )
-        return model
+    typical_p: float = 1.0
+    """1: all."""
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: list[tuple[int, float]] = field(default_factory=list)
+    """Tokens, each once, and what is added to their logits."""
+    allowed_token_ids: list[int] | None = None
+    """None: all."""
+    bad_words: list[str] = field(default_factory=list)
+    min_tokens: int = 0
+    best_of: int = 1
+    """Candidates for each prompt, at least `n`."""
+    beam: bool = False
+    """Beam search of the width `n`."""
+    length_penalty: float = 1.0
+    stop_regex: list[str] = field(default_factory=list)
+    logprobs: int | None = None
+    """Alternatives beside each token; none: no log probabilities."""
+    prompt_logprobs: int | None = None
+    """The same for the prompt."""
+    echo: bool = False
+    tokens_as_ids: bool = False
+    """Tokens of log probabilities are written as their ids."""
+    assistant_to_user: bool = False
+    """A last message of the assistant is rendered as the user's."""
+    add_special_tokens: bool | None = None
+    """None: to text prompts the tokenizer adds its own special tokens, to rendered chats it does not."""
+    suffix: str | None = None
+    """What stands behind the gap that the answer fills."""
+    truncate_prompt_tokens: int | None = None
+    """Cuts prompts to so many tokens; -1: to what the context leaves beside `max_tokens`."""
+    truncation_side: Literal["left", "right"] = "left"
+    overflow: Literal["clamp", "clamp_within", "refuse"] = "clamp"
+    """What happens to `max_tokens` beyond what the prompt leaves of the context; "clamp_within" refuses more than the
+    whole context."""
+    strict: list[str] | None = None
+    """The request is served as sent or not at all: what of it is not honoured, a clause each. None: not strict."""
+    id: str | None = None
+    """The response's id; none: one is made."""
+    fingerprint: str | None = None
+    """`system_fingerprint`; none: the model's own."""
+    extra: str = ""
+    """JSON members of the whole answer, without braces."""
+    report: tuple[str, str] | None = None
+    """What the answer tells of its request's fields, as JSON: effects with commas between them, and further members."""
+    copies: bool = False
+    """One choice is made for each prompt and answered `n` times."""
+    tell_ends: bool = False
+    """Log probabilities tell of the token that ended a choice, too."""
+    token_ids: bool = False
+    continuous_usage: bool = False
+    obfuscation: bool = False
+    stop_field: Literal["stop_reason", "matched_stop", "none"] = "stop_reason"
+    reasoning_field: Literal["both", "reasoning", "reasoning_content", "none"] = "both"
+    cached_tokens: bool = True
+    """`usage.prompt_tokens_details`."""
+    empty_content: bool = False
+    """Content beside nothing but calls is "" instead of null."""
+    error_shape: Literal["openai", "vllm", "sglang"] = "openai"
 
 
 def read(route: Route, raw: bytes, deployment: Deployment, request_id: str) -> tuple[GenerationParams, list[Effect]]:
@@ -111,7 +117,7 @@ def read(route: Route, raw: bytes, deployment: Deployment, request_id: str) -> t
 
     Raises ApiError for whatever can be refused without the prompt's tokens.
     """
-    checked, effects = validate(route, raw)
+    checked, effects = validate(route, raw, deployment.limits)
     body: dict[str, Any] = checked.__dict__
     get = body.get
     model = deployment.named(body["model"])
@@ -120,28 +126,32 @@ def read(route: Route, raw: bytes, deployment: Deployment, request_id: str) -> t
     if options is not None and not stream:
         raise ApiError(400, "`stream_options` needs `stream: true`; send both or neither.", param="stream_options")
     max_tokens, max_tokens_field = _max_tokens(route, body, effects)
-    for index, token in enumerate(get("stop_token_ids") or ()):
-        if token >= deployment.vocab_size:
-            wanted = f"a token id from 0 to {deployment.vocab_size - 1}"
-            raise wrong_value(f"stop_token_ids[{index}]", wanted, token)
-    sampling = deployment.sampling
-    top_k = _given(get("top_k"), sampling["top_k"])
+    checks.prompts(route, body, deployment)
+    for name in ("stop_token_ids", "allowed_token_ids"):
+        checks.token_ids(name, body, deployment)
+    checks.stops(body, deployment)
+    beam = bool(get("use_beam_search"))
+    checks.beam(body, effects)
+    n = _given(get("n"), 1)
+    sampling = NEUTRAL if beam else deployment.sampling
+    given = {name: value for name in sampling if not beam and (value := get(name)) is not None}
+    sampling = {**sampling, **given}
     params = GenerationParams(
         model=model,
         request_id=request_id,
         max_tokens=max_tokens,
         max_tokens_field=max_tokens_field,
-        temperature=_given(get("temperature"), sampling["temperature"]),
-        top_p=_given(get("top_p"), sampling["top_p"]),
-        top_k=min(max(int(top_k), 0), _NO_LIMIT),
-        min_p=_given(get("min_p"), sampling["min_p"]),
+        temperature=sampling["temperature"],
+        top_p=sampling["top_p"],
+        top_k=min(max(int(sampling["top_k"]), 0), _NO_LIMIT),
+        min_p=sampling["min_p"],
         seed=get("seed"),
-        n=_given(get("n"), 1),
+        n=n,
         stop=get("stop") or [],
         stop_token_ids=get("stop_token_ids") or [],
         ignore_eos=bool(get("ignore_eos")),
         skip_special_tokens=_given(get("skip_special_tokens"), True),
-        include_stop=bool(get("include_stop_str_in_output")),
+        include_stop=checks.include_stop(body),
         stream=stream,
         include_usage=options is not None and bool(options.include_usage),
         priority=_priority(get("priority"), deployment, effects),
@@ -151,7 +161,29 @@ def read(route: Route, raw: bytes, deployment: Deployment, request_id: str) -> t
         tools=False,
         add_generation_prompt=True,
         continue_final_message=False,
+        typical_p=sampling["typical_p"],
+        repetition_penalty=sampling["repetition_penalty"],
+        presence_penalty=_given(get("presence_penalty"), 0.0),
+        frequency_penalty=_given(get("frequency_penalty"), 0.0),
+        logit_bias=checks.logit_bias(body, deployment),
+        allowed_token_ids=get("allowed_token_ids"),
+        bad_words=get("bad_words") or [],
+        min_tokens=min(checks.min_tokens(body, max_tokens, max_tokens_field), _NO_LIMIT),
+        best_of=checks.best_of(body, n),
+        beam=beam,
+        length_penalty=_given(get("length_penalty"), 1.0),
+        stop_regex=get("stop_regex") or [],
+        logprobs=checks.logprobs(route, body),
+        prompt_logprobs=checks.prompt_logprobs(body),
+        echo=bool(get("echo")),
+        tokens_as_ids=bool(get("return_tokens_as_token_ids")),
     )
+    if get("spaces_between_special_tokens") is False:
+        # No tokenizer that is read here writes such spaces.
+        effects.append(Effect("spaces_between_special_tokens", "inert"))
+    if params.tokens_as_ids and params.logprobs is None:
+        effects.append(Effect("return_tokens_as_token_ids", "inert"))
+    checks.told_prompts(params.prompt_logprobs, params.echo and params.logprobs is not None, deployment)
     if route == "chat":
         _chat(body, deployment, params, effects)
     return params, effects
@@ -164,6 +196,8 @@ def _given(value: T | None, otherwise: T) -> T:
 def _max_tokens(route: Route, body: dict[str, Any], effects: list[Effect]) -> tuple[int | None, str]:
     field, value = "max_tokens", body["max_tokens"]
     if route == "completions":
+        if value == 0 and not body["echo"]:
+            raise ApiError(400, "`max_tokens` 0 needs `echo: true`: without it there is no answer.", param=field)
         return min(_given(value, 16), _NO_LIMIT), field
     newer = body["max_completion_tokens"]
     if newer is not None:
@@ -204,45 +238,3 @@ def _chat(body: dict[str, Any], deployment: Deployment, params: GenerationParams
         )
     params.continue_final_message = continued
     params.add_generation_prompt = not continued and _given(opened, True)
-
-
-def check_template_fields(body: Mapping[str, Any], deployment: Deployment, effects: list[Effect]) -> None:
-    """Checks the fields that the chat template sees beside the messages."""
-    tools, choice = body["tools"], body["tool_choice"]
-    if choice not in (None, "none", "auto"):
-        _refuse_choice(choice, tools)
-    for name in body["chat_template_kwargs"] or ():
-        if name in _OWN_VARIABLES:
-            raise ApiError(
-                400,
-                f"`chat_template_kwargs` may not set `{name}`"
-                + (", which only the operator gives." if name == "chat_template" else ": send the field itself."),
-                param=f"chat_template_kwargs.{name}",
-            )
-    if tools == []:
-        effects.append(Effect("tools", "inert"))
-    template = deployment.chat_template
-    if template is not None:
-        # A name that does not stand in the template's text cannot be read by it.
-        for name in body["chat_template_kwargs"] or ():
-            if not re.search(rf"\b{re.escape(name)}\b", template):
-                effects.append(Effect(f"chat_template_kwargs.{name}", "inert"))
-        for name in ("tools", "documents"):
-            if body[name] and name not in template:
-                effects.append(Effect(name, "inert"))
-
-
-def _refuse_choice(choice: Any, tools: Any) -> None:
-    named = isinstance(choice, dict) and choice.get("type") == "function"
-    if choice != "required" and not named:
-        raise wrong_value("tool_choice", by_name("chat")["tool_choice"].wanted(), choice)
-    what = "required" if choice == "required" else "of one function"
-    if not tools:
-        raise ApiError(400, f"`tool_choice` {what} needs `tools`.", param="tool_choice")
-    raise ApiError(
-        400,
-        f"`tool_choice` {what} is known, but this server does not implement it yet: a call cannot be forced. "
-        'Use "auto" or "none".',
-        param="tool_choice",
-        code="unsupported_parameter",
-    )

@@ -34,12 +34,6 @@ def _sglang(
 
 
 _OPENAI = (
-    _refused("frequency_penalty", GENERATE, "number", "Lowers tokens by how often they occurred.", 0),
-    _refused("presence_penalty", GENERATE, "number", "Lowers tokens that occurred.", 0),
-    _refused("logit_bias", GENERATE, "object", "Adds to the logits of given tokens.", {}),
-    _refused("logprobs", CHAT, "boolean", "Log probabilities of the tokens.", False),
-    _refused("logprobs", COMPLETIONS, "integer", "Log probabilities of this many tokens a position."),
-    _refused("top_logprobs", CHAT, "integer", "Log probabilities of the likeliest tokens.", 0),
     _refused("response_format", CHAT, "object", "Form of the answer.", {"type": "text"}, reason=_GRAMMAR),
     _refused("parallel_tool_calls", CHAT, "boolean", "Several calls in one turn.", True),
     _refused("functions", CHAT, "objects", "Older spelling of tools.", [], reason="use `tools`"),
@@ -58,18 +52,13 @@ _OPENAI = (
     _refused("prompt_cache_key", CHAT, "string", "Groups requests that share prefixes.", reason="use `cache_salt`"),
     _refused("prompt_cache_retention", CHAT, "string", "How long prefixes stay cached.", "in_memory"),
     _refused("prompt_cache_options", CHAT, "object", "How prefixes are cached.", {}),
-    _refused("best_of", COMPLETIONS, "integer", "Candidates to choose from.", 1, reason="use `n`"),
-    _refused("echo", COMPLETIONS, "boolean", "The prompt before the answer.", False),
     _refused("suffix", COMPLETIONS, "string", "Text after the gap to fill.", ""),
     _refused("stream_options.include_obfuscation", GENERATE, "boolean", "Padding of chunks.", False),
 )
 
 _VLLM = (
     _vllm("stream_options.continuous_usage_stats", "boolean", "Token counts on every chunk.", False),
-    _vllm("repetition_penalty", "number", "Lowers tokens that occurred, by division.", 1),
-    _vllm("min_tokens", "integer", "Tokens before a choice may end.", 0),
     _vllm("logprob_token_ids", "integers", "Tokens whose log probabilities are reported."),
-    _vllm("prompt_logprobs", "integer", "Log probabilities of the prompt."),
     _vllm("structured_outputs", "object", "A grammar for the answer.", reason=_GRAMMAR),
     _vllm(
         "response_format",
@@ -88,14 +77,9 @@ _VLLM = (
     _vllm("stream_interval", "integer", "Tokens a chunk.", 1),
     _vllm("thinking_token_budget", "integer", "Most tokens of reasoning.", -1),
     _vllm("include_reasoning", "boolean", "Reasoning in the answer.", True, routes=CHAT),
-    _vllm("use_beam_search", "boolean", "Beam search instead of sampling.", False),
-    _vllm("length_penalty", "number", "Beam search's taste for length.", 1),
     _vllm("watermarking", "boolean", "Marks the text.", False),
-    _vllm("spaces_between_special_tokens", "boolean", "Spaces between special tokens.", True),
     _vllm("truncate_prompt_tokens", "integer", "Cuts the prompt to this many tokens."),
     _vllm("truncation_side", "string", "Which end of the prompt is cut."),
-    _vllm("allowed_token_ids", "integers", "The only tokens that may be chosen."),
-    _vllm("bad_words", "strings", "Words that may not be written.", []),
     _vllm("echo", "boolean", "The last message before the answer.", False, routes=CHAT),
     _vllm("add_special_tokens", "boolean", "The tokenizer's own special tokens.", False, routes=CHAT),
     _vllm("add_special_tokens", "boolean", "The tokenizer's own special tokens.", True, routes=COMPLETIONS),
@@ -113,7 +97,6 @@ _VLLM = (
     _vllm("prompt_embeds", "any", "Embeddings instead of a prompt.", routes=COMPLETIONS),
     _vllm("request_id", "string", "Id of the answer.", reason="send the header X-Request-Id"),
     _vllm("session_id", "string", "Which conversation the request belongs to."),
-    _vllm("return_tokens_as_token_ids", "boolean", "Ids in place of token texts.", False, reason=_IDS),
     _vllm("return_token_ids", "boolean", "Token ids with the answer.", False, reason=_IDS),
     _vllm("return_prompt_text", "boolean", "The rendered prompt with the answer.", False, routes=CHAT),
     _vllm("return_token_offsets", "boolean", "Where tokens lie in the text.", False, reason=_IDS),
@@ -125,8 +108,6 @@ _VLLM = (
 )
 
 _SGLANG = (
-    _sglang("stop_regex", "strings", "Patterns that end a choice.", []),
-    _sglang("no_stop_trim", "boolean", "Keeps the stop.", False, reason="use `include_stop_str_in_output`"),
     _sglang("regex", "string", "A pattern for the answer.", reason=_GRAMMAR),
     _sglang("ebnf", "string", "A grammar for the answer.", reason=_GRAMMAR),
     _sglang("json_schema", "string", "A schema for the answer.", reason=_GRAMMAR),

@@ -79,7 +79,16 @@ def core_config(config: ServeConfig, files: ModelFiles, limits: Limits, *, num_b
     ).encode()
 
 
-def hello(files: ModelFiles, limits: Limits, *, vocab_size: int, num_blocks: int, dtype: str, device: str) -> bytes:
+def hello(
+    files: ModelFiles,
+    limits: Limits,
+    *,
+    vocab_size: int,
+    num_blocks: int,
+    dtype: str,
+    device: str,
+    tells_prompt_logprobs: bool = True,
+) -> bytes:
     """What the API process is told when the model is ready, as JSON."""
     architectures = files.config.get("architectures") or ["unknown"]
     return json.dumps(
@@ -96,6 +105,7 @@ def hello(files: ModelFiles, limits: Limits, *, vocab_size: int, num_blocks: int
                 "has_chat_template": files.chat_template is not None,
                 "chat_template_source": files.chat_template_source,
                 "fingerprint": files.fingerprint,
+                "tells_prompt_logprobs": tells_prompt_logprobs,
             },
             "limits": {
                 "max_num_seqs": limits.max_num_seqs,

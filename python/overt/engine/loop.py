@@ -23,11 +23,18 @@ class Runner(Protocol):
     def launch(self, plan_id: int) -> None:
         """Starts the step whose arena is `plan_id % 2`."""
 
-    def sample(self, plan_id: int) -> None:
-        """Chooses the step's tokens."""
+    def sample(self, plan_id: int, edits: bytes | None = None) -> None:
+        """Chooses the step's tokens, from logits changed by `edits` (`Engine.edits`)."""
 
     def tokens(self, plan_id: int) -> Any:
-        """Waits for the step's tokens: an int32 buffer, one a row, -1 where the logits were not finite."""
+        """Waits for the step's tokens: an int32 buffer, one a row, -1 where the logits were not finite, -2 where no
+        token was allowed.
+        """
+
+    def logprobs(self, plan_id: int) -> tuple[Any | None, Any | None]:
+        """After `tokens`, the log probabilities of tokens and of prompt tokens that the edits asked for: int32
+        buffers as `Engine.decide` reads them, None where there are none.
+        """
 
     def reset(self) -> None:
         """Makes the runner usable after a step that raised."""
@@ -63,8 +70,8 @@ def run(core: Engine, runner: Runner, *, overlap: bool) -> int:
                     running = launched
                 elif launched is not None:
                     runner.launch(launched)
-                    runner.sample(launched)
-                    core.decide(launched, runner.tokens(launched))
+                    runner.sample(launched, core.edits(launched))
+                    core.decide(launched, runner.tokens(launched), *runner.logprobs(launched))
             except BrokenPipeError:
                 return 0
             except Exception:
@@ -88,6 +95,6 @@ def _overlapped(core: Engine, runner: Runner, running: int | None, launched: int
     if launched is not None:
         runner.launch(launched)
     if running is not None:
-        core.decide(running, runner.tokens(running))
+        core.decide(running, runner.tokens(running), *runner.logprobs(running))
     if launched is not None:
-        runner.sample(launched)
+        runner.sample(launched, core.edits(launched))

@@ -12,6 +12,7 @@ import torch
 _MIX_1: Final = 0x7FEB352D
 _MIX_2: Final = 0x846CA68B - (1 << 32)
 _GOLDEN: Final = 0x9E3779B9 - (1 << 32)
+_SALTS: Final = (0x2545F491, 0x68E31DA4)
 _TWO_31: Final = float(1 << 31)
 
 
@@ -34,13 +35,12 @@ def row_keys(
     seed_lo: torch.Tensor, seed_hi: torch.Tensor, choice: torch.Tensor, position: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Two int32 keys a row, from int32 columns of the same shape."""
-    keys = []
-    for salt in (0x2545F491, 0x68E31DA4):
-        key = _mix(seed_lo ^ salt)
-        for word in (seed_hi, choice, position):
-            key = _mix((key + _GOLDEN) ^ _mix(word + salt))
-        keys.append(key)
-    return keys[0], keys[1]
+    # Stacked, since what costs is the number of operations.
+    key = _mix(torch.stack([seed_lo ^ salt for salt in _SALTS]))
+    words = torch.stack([seed_hi, choice, position])
+    for word in _mix(torch.stack([words + salt for salt in _SALTS], 1)):
+        key = _mix((key + _GOLDEN) ^ word)
+    return key[0], key[1]
 
 
 def token_words(vocab_size: int, device: torch.device | str) -> torch.Tensor:

@@ -14,6 +14,7 @@ from overt.engine.loop import Runner, run
 from overt.models import ModelError, ModelFiles, resolve
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+LogprobsMode = Literal["raw_logprobs", "processed_logprobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +103,22 @@ def _with_model(config: ServeConfig, files: ModelFiles) -> Ready:
         max_tokens=bounds.max_tokens,
         max_blocks=bounds.max_blocks,
         graphs=not config.enforce_eager,
+        logprobs_mode=cast("LogprobsMode", config.logprobs_mode),
     )
     runner.warm_up()
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     return Ready(
         config=core_config(config, files, bounds, num_blocks=num_blocks),
         tokenizer_json=files.tokenizer_json,
-        hello=hello(files, bounds, vocab_size=files.vocab_size, num_blocks=num_blocks, dtype=dtype, device=device),
+        hello=hello(
+            files,
+            bounds,
+            vocab_size=files.vocab_size,
+            num_blocks=num_blocks,
+            dtype=dtype,
+            device=device,
+            tells_prompt_logprobs=runner.tells_prompt_logprobs,
+        ),
         overlap=bounds.overlap,
         runner=lambda core: runner,
     )
@@ -126,7 +136,8 @@ def _without_weights(config: ServeConfig, files: ModelFiles) -> Ready:
     runner: Callable[[_core.Engine], Runner]
     if config.model_runner == "script":
         tokenizer_json, script = extend_tokenizer(tokenizer_json, _read_script(config))
-        runner = lambda core: ScriptRunner(core, script, eos=files.eos_token_ids[0])  # noqa: E731
+        size = _core.Tokenizer(tokenizer_json).vocab_size
+        runner = lambda core: ScriptRunner(core, script, eos=files.eos_token_ids[0], vocab_size=size)  # noqa: E731
     else:
         tokenizer = _core.Tokenizer(tokenizer_json)
         runner = lambda core: SimRunner(  # noqa: E731

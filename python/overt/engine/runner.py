@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from overt import _core
 from overt.engine.arena import (
     FLAG_ALL_GREEDY,
     PARAM_COLUMNS,
@@ -21,11 +22,13 @@ from overt.engine.arena import (
 )
 from overt.engine.attention import ATTENTION, PagedStep, Prefill, Scratch, Step, decode_groups
 from overt.engine.config import BLOCK_SIZE
+from overt.engine.edits import DeviceEdits, Edits, apply
 from overt.engine.graph import GraphError, StepGraph, capture
 from overt.engine.kv import KvCache, blocks_that_fit
+from overt.engine.logprobs import Mode, PromptHead, RawLogits, of_sampled
 from overt.engine.noise import token_words
 from overt.engine.probe import forward, layer_shapes
-from overt.engine.sampler import greedy_tokens, row_kinds, sample
+from overt.engine.sampler import BROKEN, Kind, greedy_tokens, log_distribution, row_kinds, sample
 
 __all__ = ["ATTENTION", "ModelRunner", "batch_buckets", "kv_blocks_that_fit"]
 
@@ -39,8 +42,13 @@ class _Launched:
     header: Header
     words: dict[str, Words]
     logits: torch.Tensor
+    """float32 `[rows, vocab]`, edited in place: the next step's are elsewhere or overwrite them."""
+    layers: Any = None
+    """What the model's layers made of the step's tokens, where a prompt's log probabilities are wanted."""
     done: Any = None
     blocks: Words | None = None
+    logprobs: torch.Tensor | None = None
+    prompt_logprobs: torch.Tensor | None = None
 
 
 def batch_buckets(max_rows: int) -> list[int]:
@@ -80,9 +88,11 @@ class ModelRunner:
         max_tokens: int,
         max_blocks: int,
         graphs: bool = True,
+        logprobs_mode: Mode = "raw_logprobs",
     ) -> None:
         """`layout` is the arena's (`_core.arena_layout`); the limits are those it was made with. `num_blocks` is
-        the size of the KV cache, the dummy block 0 included. With `graphs`, decode steps are captured.
+        the size of the KV cache, the dummy block 0 included. With `graphs`, decode steps are captured. Sampled
+        tokens' log probabilities are the model's own, or (`processed_logprobs`) those of what they were drawn from.
         """
         self._model = model.eval()
         self._device = device
@@ -113,6 +123,8 @@ class ModelRunner:
         self._graphs: dict[int, StepGraph] | None = {} if graphs else None
         self._pool = torch.cuda.graph_pool_handle() if self._on_cuda and graphs else None
         self._token_words: torch.Tensor | None = None
+        self._logprobs_mode = logprobs_mode
+        self._head = PromptHead(self._model)
         self._decode_lengths: list[int] = []
 
     @property
@@ -120,6 +132,11 @@ class ModelRunner:
         """The arenas as int32 buffers, for the scheduler."""
         first, second = (arena.numpy() for arena in self.arenas)
         return first, second
+
+    @property
+    def tells_prompt_logprobs(self) -> bool:
+        """Log probabilities of prompts can be had of this model; where they cannot, a step that wants them raises."""
+        return self._head.usable
 
     def launch(self, plan_id: int) -> None:
         """Starts the step in arena `plan_id % 2`: copies it to the device and runs the model."""
@@ -131,58 +148,71 @@ class ModelRunner:
         if decode_only:
             bucket = next(size for size in self._buckets if size >= rows)
             pad_rows(words, rows, bucket)
+        layers = None
         with torch.inference_mode():
             self._upload(plan_id % 2, header, bucket)
             if decode_only:
                 self._decode_lengths = words["seq_lens"][:bucket].tolist()
+            if header.flags & _core.FLAG_PROMPT_LOGPROBS:
+                # Not a replay, which would not hand out what the layers make.
+                with self._head.listening() as heard:
+                    logits = self._decode(bucket) if decode_only else self._run_mixed(header, words)
+                (layers,) = heard
+            elif decode_only:
                 logits = self._run_decode(bucket)
             else:
                 logits = self._run_mixed(header, words)
-        self._launched[plan_id % 2] = _Launched(header, words, logits[:rows])
+        self._launched[plan_id % 2] = _Launched(header, words, logits[:rows], layers)
 
-    def sample(self, plan_id: int) -> None:
-        """Draws the launched step's tokens; on the device each becomes the next input of its slot."""
-        step = self._launched[plan_id % 2]
-        if step is None:
-            raise RuntimeError(f"step {plan_id} was not launched")
+    def sample(self, plan_id: int, edits: bytes | None = None) -> None:
+        """Draws the launched step's tokens; on the device each becomes the next input of its slot.
+
+        `edits` is what the scheduler has to say of the step's logits, and whose log probabilities are wanted
+        (`edits.Edits.read`). Raises ValueError where these bytes are not what their header says.
+        """
+        step = self._step_of(plan_id)
         rows = step.header.rows
         result = self._results[plan_id % 2][:rows]
-        if step.header.samples == 0:
-            result.zero_()
-            return
         with torch.inference_mode():
-            slots = self._step["row_slot"][:rows]
-            if step.header.flags & FLAG_ALL_GREEDY:
-                _, tokens = greedy_tokens(step.logits)
+            wanted = None if edits is None else DeviceEdits(Edits.read(edits), self._device)
+            if step.header.samples:
+                tokens = self._choose(step, wanted)
+                result.copy_(tokens, non_blocking=True)
+                step.blocks = step.words["block_tables"][:rows]
             else:
-                tokens = self._draw(step, slots)
-            sampling = self._step["sample"][:rows] != 0
-            tokens = torch.where(sampling, tokens, 0).to(torch.int32)
-            # A row that samples nothing keeps its slot's last token; a broken row's must stay a valid id.
-            kept = torch.where(sampling, tokens.clamp(min=0), self._last_tokens.index_select(0, slots))
-            self._last_tokens.index_copy_(0, slots.long(), kept)
-            result.copy_(tokens, non_blocking=True)
-            step.blocks = step.words["block_tables"][:rows]
+                result.zero_()
+            if wanted is not None and len(wanted.host.prompt_positions):
+                if step.layers is None:
+                    raise RuntimeError(f"log probabilities of a prompt are wanted of step {plan_id}, unannounced")
+                step.prompt_logprobs = self._to_host(self._head.describe(step.layers, wanted))
+            step.layers = None
             if self._on_cuda:
                 step.done = torch.cuda.Event()  # type: ignore[no-untyped-call]
                 step.done.record()
 
     def tokens(self, plan_id: int) -> Words:
-        """Waits for the step's tokens: int32 `[rows]`, -1 where the logits were not finite, 0 for a row that
-        does not sample. Valid until the plan after the next is sampled.
+        """Waits for the step's tokens: int32 `[rows]`, -1 where the logits were not finite, -2 where the edits left
+        no token, 0 for a row that does not sample. Valid until the plan after the next is sampled.
         """
-        step = self._launched[plan_id % 2]
-        if step is None:
-            raise RuntimeError(f"step {plan_id} was not launched")
+        step = self._step_of(plan_id)
         if step.done is not None:
             step.done.synchronize()
         tokens: Words = self._results[plan_id % 2][: step.header.rows].numpy()
-        broken = np.flatnonzero(tokens < 0)
+        broken = np.flatnonzero(tokens == BROKEN)
         if broken.size and step.blocks is not None:
             blocks = np.unique(step.blocks[broken]).astype(np.int64)
             with torch.inference_mode():
                 self._cache.scrub(torch.from_numpy(blocks).to(self._device))
         return tokens
+
+    def logprobs(self, plan_id: int) -> tuple[Words | None, Words | None]:
+        """Log probabilities that the step's edits asked for, once its tokens were read: of sampled tokens,
+        int32 `[rows asked for, 2 + 2 * logprob_top]`, and of prompt tokens, `[tokens asked for, 2 + 2 * prompt_top]`,
+        as `logprobs.py` tells them; None where none were asked for.
+        """
+        step = self._step_of(plan_id)
+        sampled, prompt = (None if part is None else part.numpy() for part in (step.logprobs, step.prompt_logprobs))
+        return sampled, prompt
 
     def warm_up(self) -> None:
         """Captures the decode graphs (largest first, so that they share memory) and runs a prefill and the sampler.
@@ -197,11 +227,12 @@ class ModelRunner:
             for bucket in reversed(buckets):
                 self._decode_lengths = [1] * bucket
                 logits = self._run_decode(bucket)
-            self._words(logits.shape[-1])
             tokens = min(self._max_tokens, 64)
             ids = torch.zeros(tokens, dtype=torch.long, device=self._device)
             step = self._paged(ids, [], [Prefill(0, 0, tokens, tokens)])
             forward(self._model, ids, self._rows.new_tensor(range(tokens)), ids[:1], step)
+            kinds = np.full(1, Kind.PLAIN, dtype=np.int8)
+            sample(logits[:1], self._params[:1], self._step["seq_lens"][:1], self._words(logits.shape[-1]), kinds)
         if self._on_cuda:
             torch.cuda.synchronize()
 
@@ -272,7 +303,7 @@ class ModelRunner:
     def _forward(self, tokens: int, slots: torch.Tensor, keep: torch.Tensor, step: Step) -> torch.Tensor:
         ids = self._step["input_ids"][:tokens]
         ids = torch.where(ids < 0, self._last_tokens.index_select(0, slots), ids).long()
-        return forward(self._model, ids, self._step["positions"][:tokens].long(), keep, step)
+        return forward(self._model, ids, self._step["positions"][:tokens].long(), keep, step).float()
 
     def _paged(self, slot_mapping: torch.Tensor, lengths: list[int], prefills: list[Prefill]) -> Step:
         if self._scratch is None:
@@ -296,16 +327,45 @@ class ModelRunner:
             prefills=prefills,
         )
 
-    def _draw(self, step: _Launched, slots: torch.Tensor) -> torch.Tensor:
-        rows = step.header.rows
-        kinds = row_kinds(self._host_params[step.words["row_slot"][:rows]], step.words["sample"][:rows])
-        return sample(
-            step.logits,
-            self._params.index_select(0, slots),
-            self._step["seq_lens"][:rows],
-            self._words(step.logits.shape[-1]),
-            kinds,
-        )
+    def _step_of(self, plan_id: int) -> _Launched:
+        step = self._launched[plan_id % 2]
+        if step is None:
+            raise RuntimeError(f"step {plan_id} was not launched")
+        return step
+
+    def _choose(self, step: _Launched, edits: DeviceEdits | None) -> torch.Tensor:
+        """The tokens of a step's rows, int32 `[rows]`; slots' last tokens and the log probabilities are kept."""
+        rows, logits = step.header.rows, step.logits
+        slots = self._step["row_slot"][:rows]
+        if edits is None and step.header.flags & FLAG_ALL_GREEDY:
+            _, tokens = greedy_tokens(logits)
+        else:
+            params = self._params.index_select(0, slots)
+            kinds = row_kinds(self._host_params[step.words["row_slot"][:rows]], step.words["sample"][:rows])
+            asked = edits is not None and len(edits.host.logprob_rows) > 0
+            processed = self._logprobs_mode == "processed_logprobs"
+            raw = RawLogits(logits, edits) if edits is not None and asked and not processed else None
+            before = apply(edits, logits, params) if edits is not None and len(edits.host.rows) else None
+            tokens = sample(logits, params, self._step["seq_lens"][:rows], self._words(logits.shape[-1]), kinds, before)
+            if edits is not None and asked:
+
+                def drawn_from(some: list[int], index: torch.Tensor) -> torch.Tensor:
+                    return log_distribution(logits[index], params[index], kinds[some])
+
+                take = drawn_from if raw is None else raw.take
+                step.logprobs = self._to_host(of_sampled(take, tokens, edits))
+        sampling = self._step["sample"][:rows] != 0
+        tokens = torch.where(sampling, tokens, 0).to(torch.int32)
+        # A row that samples nothing keeps its slot's last token; a broken row's must stay a valid id.
+        kept = torch.where(sampling, tokens.clamp(min=0), self._last_tokens.index_select(0, slots))
+        self._last_tokens.index_copy_(0, slots.long(), kept)
+        return tokens
+
+    def _to_host(self, values: torch.Tensor) -> torch.Tensor:
+        """A copy that is there once the step's event is; it belongs to the step, as launched ones come in pairs."""
+        if not self._on_cuda:
+            return values
+        return torch.empty(values.shape, dtype=values.dtype, pin_memory=True).copy_(values, non_blocking=True)
 
     def _words(self, vocab_size: int) -> torch.Tensor:
         if self._token_words is None:

@@ -18,6 +18,7 @@ from array import array
 from typing import Any
 
 from overt import _core
+from overt.engine.made_up import logprobs
 from overt.engine.words import Arenas
 
 
@@ -74,7 +75,7 @@ def extend_tokenizer(tokenizer_json: bytes, script: dict[str, Any]) -> tuple[byt
 class ScriptRunner:
     """Gives the script's answers."""
 
-    def __init__(self, core: _core.Engine, script: dict[str, Any], *, eos: int) -> None:
+    def __init__(self, core: _core.Engine, script: dict[str, Any], *, eos: int, vocab_size: int) -> None:
         self._core = core
         self._answers: list[dict[str, Any]] = script["answers"]
         self._raise_at = set(script.get("raise_at", ()))
@@ -82,11 +83,13 @@ class ScriptRunner:
         self._stall_s = float(script.get("stall_s", 0))
         self._step_s = float(script.get("step_ms", 0)) / 1000
         self._eos = eos
+        self._vocab_size = vocab_size
         self._arenas = Arenas(core)
         self._steps = 0
         self._numbers: dict[int, int] = {}
         self._slots: dict[int, tuple[int, int]] = {}
         self._tokens = [array("i"), array("i")]
+        self._edits: list[bytes | None] = [None, None]
 
     @property
     def buffers(self) -> tuple[array[int], array[int]]:
@@ -123,12 +126,17 @@ class ScriptRunner:
             return tokens[index % len(tokens)]
         return self._eos
 
-    def sample(self, plan_id: int) -> None:
+    def sample(self, plan_id: int, edits: bytes | None = None) -> None:
         """The tokens are chosen already."""
+        self._edits[plan_id % 2] = edits
 
     def tokens(self, plan_id: int) -> array[int]:
         """The step's tokens."""
         return self._tokens[plan_id % 2]
+
+    def logprobs(self, plan_id: int) -> tuple[array[int] | None, array[int] | None]:
+        """Made-up log probabilities (see `made_up`)."""
+        return logprobs(self._edits[plan_id % 2], self._tokens[plan_id % 2], self._vocab_size)
 
     def reset(self) -> None:
         """Slots are given anew after a failed step."""

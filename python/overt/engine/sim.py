@@ -10,6 +10,7 @@ import time
 from array import array
 
 from overt import _core
+from overt.engine.made_up import logprobs
 from overt.engine.words import Arenas
 
 STORY = (
@@ -27,11 +28,13 @@ class SimRunner:
     def __init__(self, core: _core.Engine, tokenizer: _core.Tokenizer, *, step_ms: float, gil_ms: float) -> None:
         self._core = core
         self._story = tokenizer.encode(STORY, False)
+        self._vocab_size = tokenizer.vocab_size
         self._step_s = step_ms / 1000
         self._gil_s = gil_ms / 1000
         self._arenas = Arenas(core)
         self._prompt_len: dict[int, int] = {}
         self._tokens = [array("i"), array("i")]
+        self._edits: list[bytes | None] = [None, None]
         self._started = 0.0
 
     @property
@@ -54,8 +57,9 @@ class SimRunner:
             [story[(end - begin[slot]) % length] for slot, end in zip(step.slots, step.positions, strict=True)],
         )
 
-    def sample(self, plan_id: int) -> None:
+    def sample(self, plan_id: int, edits: bytes | None = None) -> None:
         """The story is chosen already."""
+        self._edits[plan_id % 2] = edits
 
     def tokens(self, plan_id: int) -> array[int]:
         """Waits until the step's time is over."""
@@ -64,6 +68,10 @@ class SimRunner:
         if rest > 0:
             time.sleep(rest)
         return self._tokens[plan_id % 2]
+
+    def logprobs(self, plan_id: int) -> tuple[array[int] | None, array[int] | None]:
+        """Made-up log probabilities (see `made_up`)."""
+        return logprobs(self._edits[plan_id % 2], self._tokens[plan_id % 2], self._vocab_size)
 
     def reset(self) -> None:
         """Nothing is kept that a failed step could break."""

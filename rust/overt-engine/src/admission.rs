@@ -1,7 +1,9 @@
 //! Requests come and go: mail from the API process, admission, holds, aborts.
 
-use overt_link::{Failure, Refused, Submit, ToEngine};
-use overt_sched::{NewSeq, Refusal};
+use std::sync::Arc;
+
+use overt_link::{Failure, Params, Refused, Row, Started, Submit, ToEngine};
+use overt_sched::{NewSeq, Refusal, SeqId};
 
 use crate::engine::Engine;
 use crate::request::Request;
@@ -21,8 +23,10 @@ impl Engine {
     }
 
     fn admit(&mut self, submit: &Submit, now_us: u64) {
+        self.now = now_us;
         let first = self.next_seq;
-        let count = submit.prompts.len().saturating_mul(submit.n as usize);
+        let copies = if submit.params.beam.is_some() { 1 } else { submit.n as usize };
+        let count = submit.prompts.len().saturating_mul(copies);
         let most = self.model.most_sequences;
         if count > most {
             let reason =
@@ -30,41 +34,42 @@ impl Engine {
             self.news.refused.push((submit.request, Refused::Never(reason)));
             return;
         }
-        if let Err(refusal) = self.scheduler.check_room(count) {
+        if let Err(refusal) = self.scheduler.check_room(count)
+            && !submit.probe
+        {
             return self.refuse(submit.request, &refusal);
         }
         let sequences = Request::sequences(submit, first);
-        let request = Request::new(submit, first);
+        let request = match Request::new(submit, first, &self.model) {
+            Ok(request) => request,
+            Err(reason) => {
+                self.news.refused.push((submit.request, Refused::Never(reason)));
+                return;
+            }
+        };
         let params = &submit.params;
+        let total = sequences.len() as u64;
         for (seq, prompt) in sequences {
-            let added = self.scheduler.add(
-                NewSeq {
-                    id: seq,
-                    prompt,
-                    max_tokens: params.max_tokens,
-                    priority: params.priority,
-                    key: params.key,
-                    user: params.user,
-                    salt: params.salt,
-                    read_prefix: true,
-                    probe: false,
-                },
-                now_us,
-            );
-            if let Err(refusal) = added {
+            let index = u32::try_from(seq - first).unwrap_or(u32::MAX);
+            // A search's sequence number i is of prompt i, and its choices are numbered like anyone's.
+            let choice = if request.searches.is_empty() { index } else { index * request.n };
+            let whole = request.choices[choice as usize].prompt_asked.is_none();
+            let max_tokens = if request.searches.is_empty() { params.max_tokens } else { 1 };
+            let mut new = new_sequence(seq, prompt, params, max_tokens, whole);
+            new.probe = submit.probe;
+            if let Err(refusal) = self.scheduler.add(new, now_us) {
                 for added in first..seq {
                     self.scheduler.abort(added);
                     self.owners.remove(&added);
                 }
                 return self.refuse(submit.request, &refusal);
             }
-            let index = u32::try_from(seq - first).unwrap_or(u32::MAX);
-            self.owners.insert(seq, (submit.request, index));
-            if request.choices[index as usize].follows {
+            self.owners.insert(seq, (submit.request, choice));
+            if request.choices[choice as usize].follows {
                 self.scheduler.hold(seq, true);
             }
         }
-        self.next_seq += request.choices.len() as u64;
+        self.next_seq += total;
         self.requests.insert(submit.request, request);
         self.news.admitted.push(submit.request);
     }
@@ -80,6 +85,12 @@ impl Engine {
     fn hold(&mut self, id: u64, on: bool) {
         let Some(request) = self.requests.get_mut(&id) else { return };
         request.held = on;
+        if !request.searches.is_empty() {
+            for seq in request.live_sequences() {
+                self.scheduler.hold(seq, on);
+            }
+            return;
+        }
         for choice in request.choices.iter().filter(|choice| !choice.done) {
             self.scheduler.hold(choice.seq, on || choice.follows);
         }
@@ -100,9 +111,66 @@ impl Engine {
 
     fn remove(&mut self, id: u64) {
         let Some(request) = self.requests.remove(&id) else { return };
-        for choice in request.choices {
-            self.scheduler.abort(choice.seq);
+        for seq in request.live_sequences() {
+            self.scheduler.abort(seq);
+            self.owners.remove(&seq);
+        }
+        for choice in &request.choices {
             self.owners.remove(&choice.seq);
+        }
+    }
+
+    /// All texts of a search have their continuations: the next step's texts, or the end.
+    pub(crate) fn grow(&mut self, id: u64, prompt: u32) {
+        let Some(request) = self.requests.get_mut(&id) else { return };
+        let Some(search) = request.searches.get_mut(prompt as usize) else { return };
+        if search.advance(&request.params, &self.model) {
+            search.beams.clear();
+            return self.tell_texts(id, prompt);
+        }
+        for index in 0..search.beams.len() {
+            let seq = self.next_seq;
+            self.next_seq += 1;
+            search.beams[index].seq = seq;
+            let new = new_sequence(seq, search.input(index), &request.params, 1, true);
+            if let Err(refusal) = self.scheduler.add(new, self.now) {
+                self.remove(id);
+                return self.refuse(id, &refusal);
+            }
+            let choice = prompt * request.n + u32::try_from(index).unwrap_or(u32::MAX);
+            self.owners.insert(seq, (id, choice));
+            self.scheduler.hold(seq, request.held);
+        }
+    }
+
+    /// A search is over: its texts are told as its choices' tokens.
+    fn tell_texts(&mut self, id: u64, prompt: u32) {
+        let Some(request) = self.requests.get_mut(&id) else { return };
+        let Some(search) = request.searches.get_mut(prompt as usize) else { return };
+        let tells = request.params.logprobs.is_some();
+        for (choice, text) in (prompt * request.n..).zip(search.texts()) {
+            self.news.started.push(Started {
+                request: id,
+                choice,
+                cached_tokens: search.cached.unwrap_or(0),
+            });
+            let last = text.tokens.len() - 1;
+            for (at, (token, told)) in text.tokens.into_iter().zip(text.told).enumerate() {
+                self.news.rows.push(Row {
+                    request: id,
+                    choice,
+                    token,
+                    finish: (at == last).then_some(text.finish),
+                    logprobs: tells.then(|| Box::new(told)),
+                });
+            }
+            request.choices[choice as usize].done = true;
+            request.live -= 1;
+        }
+        // Fewer texts than choices can only be where the vocabulary is smaller than the width.
+        let end = ((prompt + 1) * request.n) as usize;
+        if request.choices[(prompt * request.n) as usize..end].iter().any(|choice| !choice.done) {
+            self.fail_request(id, Failure::NothingAllowed);
         }
     }
 
@@ -110,5 +178,26 @@ impl Engine {
         self.remove(id);
         self.news.rows.retain(|row| row.request != id);
         self.news.failed.push((id, failure));
+    }
+}
+
+fn new_sequence(
+    id: SeqId,
+    prompt: Arc<[u32]>,
+    params: &Params,
+    max_tokens: u32,
+    read_prefix: bool,
+) -> NewSeq {
+    NewSeq {
+        id,
+        prompt,
+        max_tokens,
+        priority: params.priority,
+        key: params.key,
+        user: params.user,
+        salt: params.salt,
+        // What is read from the cache has no logits: a prompt whose log probabilities are wanted is computed.
+        read_prefix,
+        probe: false,
     }
 }

@@ -3,13 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use overt_link::{Batch, Failure, Gauges, LinkError, Row, Sender, Started, ToEngine, ToFront};
+use overt_link::{
+    Batch, Failure, Gauges, LinkError, PromptLogprobs, Row, Sender, Started, ToEngine, ToFront,
+};
 use overt_sched::{Layout, Plan, RowResult, Scheduler, SeqId, arena};
 use overt_text::TokenTable;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
-use crate::columns::{self, COLUMNS, FLAG_ALL_GREEDY};
+use crate::answers::Table;
+use crate::columns::{self, COLUMNS, FLAG_ALL_GREEDY, FLAG_PROMPT_LOGPROBS};
+use crate::edits::{self, Asked, Edits};
 use crate::inbox::Inbox;
 use crate::request::{Model, Request};
 
@@ -93,7 +97,18 @@ pub struct Engine {
     results: Vec<RowResult>,
     counters: Gauges,
     reported: Gauges,
-    running: VecDeque<u64>,
+    running: VecDeque<Running>,
+    edits: Edits,
+    pub(crate) now: u64,
+}
+
+/// A plan that is out.
+struct Running {
+    id: u64,
+    /// Some row of it has entries in the step's edits.
+    edited: bool,
+    /// What it was asked to tell.
+    asked: Asked,
 }
 
 impl Engine {
@@ -150,6 +165,8 @@ impl Engine {
             counters: Gauges::default(),
             reported: Gauges::default(),
             running: VecDeque::new(),
+            edits: Edits::default(),
+            now: 0,
         }
     }
 
@@ -197,12 +214,13 @@ impl Engine {
         };
         let [even, odd] = arenas;
         let arena = if id % 2 == 0 { even } else { odd };
-        self.write_arena(id, arena)?;
-        self.running.push_back(id);
+        let edited = self.write_arena(id, arena)?;
+        self.running.push_back(Running { id, edited, asked: Asked::default() });
         Ok(Some(id))
     }
 
-    fn write_arena(&self, id: u64, arena: &mut [i32]) -> Result<(), EngineError> {
+    /// Whether some row of the plan has entries in its edits.
+    fn write_arena(&self, id: u64, arena: &mut [i32]) -> Result<bool, EngineError> {
         let given = arena.len();
         let (owners, requests) = (&self.owners, &self.requests);
         let mut write_params = |seq: SeqId, row: &mut [i32]| {
@@ -212,21 +230,76 @@ impl Engine {
         };
         arena::write(&self.scheduler, id, &self.layout, &mut write_params, arena)
             .map_err(|_| EngineError::Arena { given, needed: self.layout.words() })?;
-        let greedy = self.plan(id)?.rows.iter().all(|row| {
-            find(owners, requests, row.seq)
-                .is_none_or(|(request, _)| columns::is_greedy(&request.params))
-        });
+        let plan = self.plan(id)?;
+        let (mut greedy, mut edited) = (true, false);
+        for row in &plan.rows {
+            if let Some((request, _)) = find(owners, requests, row.seq) {
+                greedy &= columns::is_greedy(&request.params);
+                edited |= request.edited;
+            }
+        }
+        let asks_prompt = edited
+            && edits::asks_prompt(
+                plan,
+                |seq| find(owners, requests, seq).map(|(request, choice)| &request.choices[choice]),
+                |seq| self.scheduler.prompt_len(seq),
+            );
         let flags = arena::header_index("flags").unwrap_or(0);
-        arena[flags] = if greedy { FLAG_ALL_GREEDY } else { 0 };
-        Ok(())
+        arena[flags] = if greedy { FLAG_ALL_GREEDY } else { 0 }
+            | if asks_prompt { FLAG_PROMPT_LOGPROBS } else { 0 };
+        Ok(edited)
     }
 
-    /// Applies a step's tokens, one a row (-1: the logits were not finite), and tells the API process.
+    /// What a plan changes of its rows' logits and wants to know of them, for the step's sampling; none: nothing.
+    /// To be asked for when the plan before it is decided, since it follows what was made.
+    ///
+    /// int32 words in little-endian order: a header of 8 (entries of bias, of penalty; rows and ids of allowed;
+    /// entries of prompt and the most alternatives of one; rows of logprobs and the most alternatives of one), then
+    /// the columns: bias rows, tokens, float bits; penalty rows, tokens, counts; allowed rows, starts (one more than
+    /// rows), ids; prompt positions among the step's tokens, targets; logprob rows.
+    pub fn edits(&mut self, id: u64) -> Option<Vec<u8>> {
+        let running = self.running.iter_mut().find(|running| running.id == id)?;
+        if !running.edited {
+            return None;
+        }
+        let plan = self.scheduler.plan(id)?;
+        for (at, row) in plan.rows.iter().enumerate() {
+            let Some(&owner) = self.owners.get(&row.seq) else { continue };
+            let Some(request) = self.requests.get_mut(&owner.0) else { continue };
+            if !request.edited {
+                continue;
+            }
+            let index = owner.1 as usize;
+            self.edits.add(at, row, request, &request.choices[index], &self.scheduler, &self.model);
+            if let (Some(asked), Some(top)) =
+                (request.choices[index].prompt_asked, request.params.prompt_logprobs)
+            {
+                let length = self.scheduler.prompt_len(row.seq).unwrap_or(0) as usize;
+                let tokens = self.scheduler.tokens(row.seq).unwrap_or_default();
+                let prompt = &tokens[..length.min(tokens.len())];
+                let asked = self.edits.ask_prompt(row, owner, top, asked, prompt);
+                request.choices[index].prompt_asked = Some(asked);
+            }
+        }
+        let (block, asked) = self.edits.take()?;
+        running.asked = asked;
+        Some(block)
+    }
+
+    /// Applies a step's tokens, one a row (-1: the logits were not finite, -2: no token was allowed), and tells the
+    /// API process. `logprobs` and `prompt_logprobs` answer the plan's edits, a row of `[log probability, rank,
+    /// ids…, log probabilities…]` for each logprob row and prompt entry, floats as their bits.
     ///
     /// # Errors
-    /// The API process is gone, or the plan is not running.
-    pub fn decide(&mut self, id: u64, tokens: &[i32]) -> Result<(), EngineError> {
-        if self.running.front() != Some(&id) {
+    /// The API process is gone, the plan is not running, or it was given too little.
+    pub fn decide(
+        &mut self,
+        id: u64,
+        tokens: &[i32],
+        logprobs: &[i32],
+        prompt_logprobs: &[i32],
+    ) -> Result<(), EngineError> {
+        if self.running.front().map(|running| running.id) != Some(id) {
             return Err(EngineError::Plan { plan: id, problem: "is not the oldest that runs" });
         }
         if tokens.len() < self.plan(id)?.rows.len() {
@@ -235,23 +308,35 @@ impl Engine {
                 problem: "has more rows than tokens were given",
             });
         }
+        let asked = self.running.front().map(|running| running.asked.clone()).unwrap_or_default();
+        let too_few = EngineError::Plan { plan: id, problem: "asked for more log probabilities" };
+        let Some(table) = Table::new(logprobs, asked.rows.len(), asked.top) else {
+            return Err(too_few);
+        };
+        let stretches = asked.prompts.iter().map(|stretch| stretch.count as usize).sum();
+        let Some(prompt_table) = Table::new(prompt_logprobs, stretches, asked.prompt_top) else {
+            return Err(too_few);
+        };
         self.running.pop_front();
+        self.tell_prompts(&asked, &prompt_table);
         let mut results = std::mem::take(&mut self.results);
         results.clear();
-        let mut broken = Vec::new();
-        let mut freed = Vec::new();
+        let mut decided = Decided::default();
+        let mut asked_rows = asked.rows.iter().enumerate().peekable();
         if let Some(plan) = self.scheduler.plan(id) {
-            for (row, &token) in plan.rows.iter().zip(tokens) {
+            for (at, (row, &token)) in plan.rows.iter().zip(tokens).enumerate() {
+                let place = asked_rows.next_if(|(_, row)| **row as usize == at);
+                let answer = place.map(|(place, _)| (&table, place));
                 let result = if row.sample {
                     decide_row(
                         row,
                         token,
+                        answer,
                         &mut self.requests,
-                        &self.owners,
+                        &mut self.owners,
                         &self.model,
                         &mut self.news,
-                        &mut broken,
-                        &mut freed,
+                        &mut decided,
                     )
                 } else {
                     RowResult::None
@@ -261,11 +346,14 @@ impl Engine {
         }
         self.scheduler.complete(id, &results);
         self.results = results;
-        for (request, choice) in freed {
+        for (request, choice) in decided.freed {
             self.release_followers(request, choice);
         }
-        for request in broken {
-            self.fail_request(request, Failure::NotFinite);
+        for (request, failure) in decided.broken {
+            self.fail_request(request, failure);
+        }
+        for (request, prompt) in decided.grown {
+            self.grow(request, prompt);
         }
         self.forget_finished();
         self.counters.steps += 1;
@@ -280,7 +368,7 @@ impl Engine {
         let mut failing: Vec<u64> = self
             .running
             .iter()
-            .filter_map(|id| self.scheduler.plan(*id))
+            .filter_map(|running| self.scheduler.plan(running.id))
             .flat_map(|plan| plan.rows.iter())
             .filter_map(|row| self.owners.get(&row.seq).map(|(request, _)| *request))
             .collect();
@@ -304,6 +392,22 @@ impl Engine {
         let prompt = self.scheduler.tokens(row.seq)?.get(..prompt_len)?.to_vec();
         let made = self.requests.get(&request)?.choices.get(choice as usize)?.made;
         Some(RowInfo { request, choice, prompt, made: made + u32::from(row.input_pending) })
+    }
+
+    fn tell_prompts(&mut self, asked: &Asked, table: &Table<'_>) {
+        let mut at = 0;
+        for stretch in &asked.prompts {
+            let rows = at..at + stretch.count as usize;
+            at = rows.end;
+            let Some(request) = self.requests.get(&stretch.request) else { continue };
+            let top = request.params.prompt_logprobs.unwrap_or(0);
+            self.news.prompt_logprobs.push(PromptLogprobs {
+                request: stretch.request,
+                prompt: stretch.choice / request.n,
+                first: stretch.first,
+                tokens: rows.map(|row| table.row(row, top)).collect(),
+            });
+        }
     }
 
     fn plan(&self, id: u64) -> Result<&Plan, EngineError> {
@@ -362,6 +466,7 @@ impl Engine {
             news.admitted.clear();
             news.refused.clear();
             news.started.clear();
+            news.prompt_logprobs.clear();
             news.rows.clear();
             news.failed.clear();
             self.news = *news;
@@ -379,6 +484,17 @@ fn find<'a>(
     Some((requests.get(request)?, *choice as usize))
 }
 
+/// What a step's rows came to beyond their tokens.
+#[derive(Default)]
+struct Decided {
+    /// Requests that cannot go on.
+    broken: Vec<(u64, Failure)>,
+    /// Choices whose blocks others wait for.
+    freed: Vec<(u64, u32)>,
+    /// Searches, by request and prompt, that have all continuations of their texts.
+    grown: Vec<(u64, u32)>,
+}
+
 #[expect(
     clippy::too_many_arguments,
     reason = "the plan borrows the scheduler while the rest of the engine changes"
@@ -386,31 +502,50 @@ fn find<'a>(
 fn decide_row(
     row: &overt_sched::Row,
     token: i32,
+    answer: Option<(&Table<'_>, usize)>,
     requests: &mut FxHashMap<u64, Request>,
-    owners: &FxHashMap<SeqId, (u64, u32)>,
+    owners: &mut FxHashMap<SeqId, (u64, u32)>,
     model: &Model,
     news: &mut Batch,
-    broken: &mut Vec<u64>,
-    freed: &mut Vec<(u64, u32)>,
+    decided: &mut Decided,
 ) -> RowResult {
     // A sequence that ended or was aborted since has no owner: its token is dropped.
     let Some(&(id, index)) = owners.get(&row.seq) else { return RowResult::Finish };
     let Some(request) = requests.get_mut(&id) else { return RowResult::Finish };
-    let choice = &mut request.choices[index as usize];
     let Ok(token) = u32::try_from(token) else {
-        if !broken.contains(&id) {
-            broken.push(id);
+        if !decided.broken.iter().any(|(broken, _)| *broken == id) {
+            let failure = if token == -2 { Failure::NothingAllowed } else { Failure::NotFinite };
+            decided.broken.push((id, failure));
         }
         return RowResult::Finish;
     };
+    let alternatives = request.alternatives().unwrap_or(0);
+    let logprobs = answer.map(|(table, place)| table.row(place, alternatives));
+    if !request.searches.is_empty() {
+        owners.remove(&row.seq);
+        let prompt = index / request.n;
+        let search = &mut request.searches[prompt as usize];
+        search.cached.get_or_insert(row.cached_tokens);
+        if search.answer((index % request.n) as usize, logprobs.unwrap_or_default()) {
+            decided.grown.push((id, prompt));
+        }
+        return RowResult::Finish;
+    }
+    let choice = &mut request.choices[index as usize];
     if choice.made == 0 {
         news.started.push(Started { request: id, choice: index, cached_tokens: row.cached_tokens });
         if choice.number == 0 {
-            freed.push((id, index));
+            decided.freed.push((id, index));
         }
     }
     let finish = choice.push(token, row.seq_len + 1, &request.params, model);
-    news.rows.push(Row { request: id, choice: index, token, finish });
+    news.rows.push(Row {
+        request: id,
+        choice: index,
+        token,
+        finish,
+        logprobs: logprobs.map(Box::new),
+    });
     if finish.is_some() {
         choice.done = true;
         request.live -= 1;

@@ -4,15 +4,24 @@ use std::sync::Arc;
 
 use overt_link::{Finish, Params, Submit};
 use overt_sched::SeqId;
-use overt_text::{StopMatcher, TokenTable};
+use overt_text::{StopMatcher, StopRegex, TokenTable};
+
+use crate::beam::Search;
+use crate::counts::Counts;
 
 pub(crate) struct Request {
     pub(crate) params: Params,
+    /// Choices a prompt.
+    pub(crate) n: u32,
     pub(crate) choices: Vec<Choice>,
+    /// One a prompt, where texts are searched for instead of drawn. The choices get theirs at its end.
+    pub(crate) searches: Vec<Search>,
     /// Choices that make tokens still.
     pub(crate) live: usize,
     /// The reader lags.
     pub(crate) held: bool,
+    /// Rows of it have entries in a step's edits.
+    pub(crate) edited: bool,
 }
 
 pub(crate) struct Choice {
@@ -23,38 +32,107 @@ pub(crate) struct Choice {
     /// Waits for choice 0 of its prompt, whose blocks it will share.
     pub(crate) follows: bool,
     pub(crate) done: bool,
+    /// What it made, where penalties need it.
+    pub(crate) counts: Option<Counts>,
+    /// First token of its prompt whose log probability was not asked for; none: they are not wanted of it.
+    pub(crate) prompt_asked: Option<u32>,
     stop: StopMatcher,
 }
 
 impl Request {
-    /// A request whose sequences are numbered from `first`.
-    pub(crate) fn new(submit: &Submit, first: SeqId) -> Self {
-        let stop = StopMatcher::new(&submit.params.stop);
-        let total = submit.prompts.len() * submit.n as usize;
-        let choices = (0..total)
-            .map(|index| {
-                let number = u32::try_from(index).unwrap_or(u32::MAX) % submit.n.max(1);
-                Choice {
-                    seq: first + index as u64,
+    /// A request whose sequences are numbered from `first`: one a choice, or one a prompt where it searches.
+    ///
+    /// # Errors
+    /// A pattern that does not compile, which the API process should have refused.
+    pub(crate) fn new(submit: &Submit, first: SeqId, model: &Model) -> Result<Self, String> {
+        let params = &submit.params;
+        let stop = stop_matcher(params)?;
+        let n = submit.n.max(1);
+        let total = submit.prompts.len() * n as usize;
+        let mut searches = Vec::new();
+        if params.beam.is_some() {
+            searches = (first..)
+                .zip(&submit.prompts)
+                .map(|(seq, prompt)| {
+                    Search::new(prompt.as_slice().into(), n, params, model, stop.clone(), seq)
+                })
+                .collect();
+        }
+        let mut choices = Vec::with_capacity(total);
+        for prompt in &submit.prompts {
+            let counts = penalises(params).then(|| {
+                Counts::of_prompt(if params.repetition_penalty == 1.0 { &[] } else { prompt })
+            });
+            for number in 0..n {
+                let alone = searches.is_empty();
+                choices.push(Choice {
+                    seq: if alone { first + choices.len() as u64 } else { SeqId::MAX },
                     number,
                     made: 0,
-                    follows: number > 0,
+                    follows: alone && number > 0,
                     done: false,
+                    counts: counts.clone(),
+                    prompt_asked: (params.prompt_logprobs.is_some() && number == 0).then_some(1),
                     stop: stop.clone(),
-                }
-            })
-            .collect();
-        Self { params: submit.params.clone(), choices, live: total, held: false }
+                });
+            }
+        }
+        let edited = is_edited(params);
+        Ok(Self { params: params.clone(), n, choices, searches, live: total, held: false, edited })
     }
 
     /// The sequences of the request with their prompts.
     pub(crate) fn sequences(submit: &Submit, first: SeqId) -> Vec<(SeqId, Arc<[u32]>)> {
+        let copies = if submit.params.beam.is_some() { 1 } else { submit.n as usize };
         let prompts = submit.prompts.iter().flat_map(|prompt| {
             let prompt: Arc<[u32]> = prompt.as_slice().into();
-            std::iter::repeat_n(prompt, submit.n as usize)
+            std::iter::repeat_n(prompt, copies)
         });
         (first..).zip(prompts).collect()
     }
+
+    /// The sequences that live now.
+    pub(crate) fn live_sequences(&self) -> impl Iterator<Item = SeqId> {
+        let searched = self.searches.iter().flat_map(|search| &search.beams).map(|beam| beam.seq);
+        let drawn = self.choices.iter().filter(|choice| !choice.done).map(|choice| choice.seq);
+        let searches = !self.searches.is_empty();
+        searched.chain(drawn.filter(move |_| !searches))
+    }
+
+    /// Alternatives whose log probabilities are wanted at every token; none: not even the token's own.
+    pub(crate) fn alternatives(&self) -> Option<u32> {
+        let asked = self.params.logprobs;
+        if self.searches.is_empty() { asked } else { Some(asked.unwrap_or(0).max(2 * self.n)) }
+    }
+
+    /// Whether tokens that the prompt holds count as repeated.
+    pub(crate) fn repeats(&self) -> bool {
+        self.params.repetition_penalty != 1.0
+    }
+}
+
+fn penalises(params: &Params) -> bool {
+    params.repetition_penalty != 1.0
+        || params.frequency_penalty != 0.0
+        || params.presence_penalty != 0.0
+}
+
+fn is_edited(params: &Params) -> bool {
+    penalises(params)
+        || !params.logit_bias.is_empty()
+        || params.allowed_token_ids.is_some()
+        || !params.bad_words.is_empty()
+        || params.min_tokens > 0
+        || params.logprobs.is_some()
+        || params.prompt_logprobs.is_some()
+        || params.beam.is_some()
+}
+
+fn stop_matcher(params: &Params) -> Result<StopMatcher, String> {
+    let patterns: Result<Vec<_>, _> =
+        params.stop_regex.iter().map(|pattern| StopRegex::compile(pattern)).collect();
+    let patterns = patterns.map_err(|error| error.to_string())?;
+    Ok(StopMatcher::new(&params.stop).patterns(&patterns))
 }
 
 impl Choice {
@@ -67,22 +145,41 @@ impl Choice {
         model: &Model,
     ) -> Option<Finish> {
         self.made += 1;
-        if params.stop_token_ids.contains(&token) {
-            return Some(Finish::StopToken(token));
+        if let Some(counts) = &mut self.counts {
+            counts.add(token);
         }
-        if !params.ignore_eos && model.eos_token_ids.contains(&token) {
-            return Some(Finish::EndOfTurn);
-        }
-        if model.table.is_special(token) && params.skip_special_tokens {
-            if params.special_breaks_stop {
-                self.stop.reset();
-            }
-        } else if let Some(index) = self.stop.push_bytes(model.table.bytes(token)) {
-            return Some(Finish::StopText(u32::try_from(index).unwrap_or(u32::MAX)));
+        // What may not end yet is no part of a stop either.
+        if self.made > params.min_tokens
+            && let Some(finish) = ends(token, &mut self.stop, params, model)
+        {
+            return Some(finish);
         }
         let spent = self.made >= params.max_tokens || length >= model.max_model_len;
         spent.then_some(Finish::Length)
     }
+}
+
+/// Whether `token` ends a text; `stop` has read those before it.
+pub(crate) fn ends(
+    token: u32,
+    stop: &mut StopMatcher,
+    params: &Params,
+    model: &Model,
+) -> Option<Finish> {
+    if params.stop_token_ids.contains(&token) {
+        return Some(Finish::StopToken(token));
+    }
+    if !params.ignore_eos && model.eos_token_ids.contains(&token) {
+        return Some(Finish::EndOfTurn);
+    }
+    if model.table.is_special(token) && params.skip_special_tokens {
+        if params.special_breaks_stop {
+            stop.reset();
+        }
+        return None;
+    }
+    let index = stop.push_bytes(model.table.bytes(token))?;
+    Some(Finish::StopText(u32::try_from(index).unwrap_or(u32::MAX)))
 }
 
 /// What the engine knows of the model.

@@ -2,162 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
-use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::time::Duration;
+mod common;
 
-use overt_engine::{COLUMNS, Config, Engine, FLAG_ALL_GREEDY, Inbox};
-use overt_link::{
-    Batch, Failure, Finish, Params, Received, Receiver, Refused, Sender, Submit, ToEngine, ToFront,
-};
+use overt_engine::{COLUMNS, Config, FLAG_ALL_GREEDY};
+use overt_link::{Failure, Finish, Params, Refused, Submit, ToEngine};
 use overt_sched::arena::{HEADER, header_index};
-use overt_text::Tokenizer;
 
-const END: u32 = 256;
-
-/// One token a byte, and `<end>`.
-fn tokenizer() -> Tokenizer {
-    Tokenizer::from_bytes(include_bytes!("../../../tests/fixtures/byte_tokenizer.json")).unwrap()
-}
-
-struct Server {
-    engine: Engine,
-    arenas: [Vec<i32>; 2],
-    to_engine: Sender<ToEngine>,
-    from_engine: Receiver<ToFront>,
-    now: u64,
-}
-
-fn config() -> Config {
-    Config {
-        block_size: 16,
-        num_blocks: 34,
-        max_num_seqs: 4,
-        max_num_batched_tokens: 64,
-        max_model_len: 128,
-        max_queued: 0,
-        prefix_cache: true,
-        overlap: false,
-        hash_seed: 5,
-        starvation_us: 1_000_000,
-        eos_token_ids: vec![END],
-    }
-}
-
-fn params() -> Params {
-    Params {
-        max_tokens: 8,
-        temperature: 0.0,
-        top_p: 1.0,
-        top_k: 0,
-        min_p: 0.0,
-        seed: 0x0102_0304_0506_0708,
-        stop: vec![],
-        stop_token_ids: vec![],
-        ignore_eos: false,
-        skip_special_tokens: true,
-        special_breaks_stop: false,
-        priority: 0,
-        key: 0,
-        user: 0,
-        salt: 0,
-    }
-}
-
-impl Server {
-    fn new(config: &Config) -> Self {
-        let (here, there) = UnixStream::pair().unwrap();
-        let (link, receiver) = overt_link::pair(there).unwrap();
-        let (to_engine, from_engine) = overt_link::pair(here).unwrap();
-        from_engine.set_tick(Duration::from_millis(20)).unwrap();
-        let table = Arc::clone(tokenizer().table());
-        let engine = Engine::new(config, table, link, Inbox::spawn(receiver).unwrap());
-        let words = engine.layout().words();
-        Self { engine, arenas: [vec![0; words], vec![0; words]], to_engine, from_engine, now: 0 }
-    }
-
-    fn submit(&self, request: u64, prompts: Vec<Vec<u32>>, n: u32, params: Params) {
-        let submit = Submit { request, prompts, n, params };
-        self.tell(&ToEngine::Submit(Box::new(submit)));
-    }
-
-    /// Sends, and waits until the engine's reader has it.
-    fn tell(&self, message: &ToEngine) {
-        self.to_engine.send(message).unwrap();
-        assert!(self.engine.inbox().wait(Duration::from_secs(5)));
-        std::thread::sleep(Duration::from_millis(5));
-    }
-
-    fn schedule(&mut self) -> Option<u64> {
-        self.now += 1000;
-        let [even, odd] = &mut self.arenas;
-        self.engine.schedule(self.now, [even, odd]).unwrap()
-    }
-
-    fn arena(&self, plan: u64) -> &[i32] {
-        &self.arenas[usize::try_from(plan % 2).unwrap()]
-    }
-
-    fn header(&self, plan: u64, name: &str) -> usize {
-        usize::try_from(self.arena(plan)[header_index(name).unwrap()]).unwrap()
-    }
-
-    fn section(&self, plan: u64, name: &str) -> &[i32] {
-        let sections = self.engine.layout().sections();
-        let (_, offset, _) = sections.iter().find(|section| section.0 == name).unwrap();
-        &self.arena(plan)[*offset..]
-    }
-
-    /// Runs until nothing is left; the model's token at position p is `text[p - prompt]` (again and again).
-    fn run(&mut self, prompt_len: usize, text: &[u32]) -> Vec<Batch> {
-        while let Some(plan) = self.schedule() {
-            let rows = self.header(plan, "rows");
-            let ends = &self.section(plan, "seq_lens")[..rows];
-            let tokens: Vec<i32> = ends
-                .iter()
-                .map(|end| {
-                    let index = usize::try_from(*end).unwrap().saturating_sub(prompt_len);
-                    i32::try_from(text[index % text.len()]).unwrap()
-                })
-                .collect();
-            self.engine.decide(plan, &tokens).unwrap();
-        }
-        self.batches()
-    }
-
-    fn batches(&mut self) -> Vec<Batch> {
-        let mut batches = Vec::new();
-        while let Received::Message(message) = self.from_engine.recv().unwrap() {
-            if let ToFront::Batch(batch) = message {
-                batches.push(*batch);
-            }
-        }
-        batches
-    }
-}
-
-type Texts = BTreeMap<(u64, u32), (Vec<u32>, Option<Finish>)>;
-
-fn texts(batches: &[Batch]) -> Texts {
-    let mut texts = Texts::new();
-    for row in batches.iter().flat_map(|batch| &batch.rows) {
-        let text = texts.entry((row.request, row.choice)).or_default();
-        assert_eq!(text.1, None, "a token after the last");
-        text.0.push(row.token);
-        text.1 = row.finish;
-    }
-    texts
-}
-
-fn bytes(text: &str) -> Vec<u32> {
-    text.bytes().map(u32::from).collect()
-}
-
-fn assert_idle(batches: &[Batch]) {
-    let gauges = batches.last().unwrap().gauges;
-    assert_eq!((gauges.running, gauges.waiting, gauges.blocks_used), (0, 0, 0));
-}
+use common::{END, Server, assert_idle, bytes, config, params, texts};
 
 #[test]
 fn a_request_runs_to_its_max_tokens() {
@@ -221,7 +72,7 @@ fn choices_share_their_prompts_blocks_and_draw_streams_of_their_own() {
     let plan = server.schedule().unwrap();
     assert_eq!(server.header(plan, "rows"), 1, "the others wait for the first one's blocks");
     assert_eq!(server.arena(plan)[header_index("flags").unwrap()] & FLAG_ALL_GREEDY, 0);
-    server.engine.decide(plan, &[97]).unwrap();
+    server.decide(plan, &[97]);
     let plan = server.schedule().unwrap();
     assert_eq!(server.header(plan, "rows"), 3);
     let width = 1 + COLUMNS.len();
@@ -230,7 +81,7 @@ fn choices_share_their_prompts_blocks_and_draw_streams_of_their_own() {
     assert_eq!([updates[choice], updates[width + choice]], [1, 2]);
     let seed = 1 + COLUMNS.iter().position(|name| *name == "seed_lo").unwrap();
     assert_eq!(updates[seed], 0x0506_0708);
-    server.engine.decide(plan, &[98, 98, 98]).unwrap();
+    server.decide(plan, &[98, 98, 98]);
     let batches = server.run(40, &bytes("c"));
     let started: Vec<_> = batches.iter().flat_map(|batch| &batch.started).collect();
     assert_eq!(started.iter().map(|s| s.cached_tokens).collect::<Vec<_>>(), [0, 32, 32]);
@@ -260,13 +111,13 @@ fn an_abort_frees_everything_wherever_the_request_is() {
     server.submit(2, vec![bytes("queued")], 1, params());
     for _ in 0..3 {
         let plan = server.schedule().unwrap();
-        server.engine.decide(plan, &[97]).unwrap();
+        server.decide(plan, &[97]);
     }
     let plan = server.schedule().unwrap();
     server.tell(&ToEngine::Abort { request: 1 });
     server.tell(&ToEngine::Abort { request: 2 });
     server.tell(&ToEngine::Abort { request: 3 });
-    server.engine.decide(plan, &[97]).unwrap();
+    server.decide(plan, &[97]);
     assert_eq!(server.schedule(), None);
     let batches = server.batches();
     assert_idle(&batches);
@@ -280,7 +131,7 @@ fn a_step_that_raises_fails_its_requests_and_no_other() {
         server.submit(request, vec![bytes("prompt")], 1, params());
     }
     let plan = server.schedule().unwrap();
-    server.engine.decide(plan, &[97, 97]).unwrap();
+    server.decide(plan, &[97, 97]);
     server.schedule().unwrap();
     server.engine.fail().unwrap();
     let batches = server.run(6, &bytes("abcdefgh"));
@@ -297,7 +148,7 @@ fn logits_that_are_not_finite_fail_their_request_alone() {
     server.submit(1, vec![bytes("bad")], 1, params());
     server.submit(2, vec![bytes("good")], 1, params());
     let plan = server.schedule().unwrap();
-    server.engine.decide(plan, &[-1, 97]).unwrap();
+    server.decide(plan, &[-1, 97]);
     let batches = server.run(4, &bytes("abcdefgh"));
     assert_eq!(batches[0].failed, [(1, Failure::NotFinite)]);
     let texts = texts(&batches);
@@ -336,7 +187,7 @@ fn a_held_request_makes_no_tokens_until_it_may() {
     let mut server = Server::new(&config());
     server.submit(1, vec![bytes("slow")], 1, params());
     let plan = server.schedule().unwrap();
-    server.engine.decide(plan, &[97]).unwrap();
+    server.decide(plan, &[97]);
     server.tell(&ToEngine::Hold { request: 1, on: true });
     assert_eq!(server.schedule(), None);
     server.tell(&ToEngine::Hold { request: 1, on: false });
@@ -365,7 +216,7 @@ fn overlapped_steps_give_the_same_tokens() {
             break;
         }
         if let Some((plan, tokens)) = running.take() {
-            server.engine.decide(plan, &tokens).unwrap();
+            server.decide(plan, &tokens);
         }
         running = launched;
     }
@@ -381,4 +232,21 @@ fn the_header_names_are_those_that_runners_read() {
     for name in ["rows", "tokens", "decode_rows", "slot_updates", "flags"] {
         assert!(HEADER.contains(&name));
     }
+}
+
+#[test]
+fn a_probe_passes_the_queue() {
+    let mut server = Server::new(&Config { max_queued: 1, max_num_seqs: 1, ..config() });
+    server.submit(1, vec![bytes("a")], 2, Params { max_tokens: 50, ..params() });
+    let plan = server.schedule().unwrap();
+    server.decide(plan, &[97]);
+    let params = Params { max_tokens: 1, ..params() };
+    let probe = Submit { request: 2, prompts: vec![vec![0]], n: 1, params, probe: true };
+    server.tell(&ToEngine::Submit(Box::new(probe)));
+    let plan = server.schedule().unwrap();
+    assert_eq!(server.header(plan, "rows"), 2);
+    server.decide(plan, &[97, 98]);
+    let batches = server.batches();
+    assert!(batches.iter().all(|batch| batch.refused.is_empty()));
+    assert_eq!(texts(&batches)[&(2, 0)], (vec![98], Some(Finish::Length)));
 }

@@ -1,22 +1,55 @@
 //! The text parts of a request's body: messages, tools, prompts. Read from the client's own bytes.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::RequestError;
 
 /// The part of a chat body that the template sees.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct ChatBody {
     pub(crate) messages: Value,
-    #[serde(default)]
     pub(crate) tools: Option<Value>,
-    #[serde(default)]
-    pub(crate) tool_choice: Option<Value>,
-    #[serde(default)]
     pub(crate) documents: Option<Value>,
-    #[serde(default)]
     pub(crate) chat_template_kwargs: Option<Map<String, Value>>,
+}
+
+/// A chat body's members, each to be read by itself, so that a fault names its field.
+#[derive(Deserialize)]
+struct RawChat<'a> {
+    #[serde(borrow)]
+    messages: &'a RawValue,
+    #[serde(borrow, default)]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool_choice: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    documents: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    chat_template_kwargs: Option<&'a RawValue>,
+}
+
+impl ChatBody {
+    /// The place of the first message without content that no calls excuse: what a template most often fails at.
+    pub(crate) fn without_content(messages: &Value) -> Option<usize> {
+        let messages = messages.as_array()?;
+        messages.iter().position(|message| {
+            message.get("content").is_none_or(Value::is_null)
+                && message.get("tool_calls").is_none_or(Value::is_null)
+        })
+    }
+
+    /// Makes a last message of the assistant one of the user.
+    pub(crate) fn last_assistant_to_user(&mut self) {
+        let last = self.messages.as_array_mut().and_then(|messages| messages.last_mut());
+        if let Some(Value::Object(message)) = last
+            && message.get("role").and_then(Value::as_str) == Some("assistant")
+        {
+            message.insert("role".into(), Value::String("user".into()));
+        }
+    }
 }
 
 /// One prompt of a completions body.
@@ -26,24 +59,26 @@ pub(crate) enum Prompt {
     Ids(Vec<u32>),
 }
 
-#[derive(Debug, Deserialize)]
-struct CompletionBody {
-    prompt: Value,
+#[derive(Deserialize)]
+struct RawCompletion<'a> {
+    #[serde(borrow)]
+    prompt: &'a RawValue,
 }
 
 /// Reads a chat body and checks what the template relies on.
 pub(crate) fn chat(body: &[u8]) -> Result<ChatBody, RequestError> {
-    let mut body: ChatBody = parse(body)?;
-    if body.tool_choice.as_ref().and_then(Value::as_str) == Some("none") {
-        body.tools = None;
-    }
-    if body
-        .tools
-        .as_ref()
-        .is_some_and(|tools| tools.is_null() || tools.as_array().is_some_and(Vec::is_empty))
-    {
-        body.tools = None;
-    }
+    let raw: RawChat<'_> = parse(body)?;
+    let choice: Option<Value> = optional("tool_choice", raw.tool_choice)?;
+    let mut body = ChatBody {
+        messages: member("messages", raw.messages)?,
+        tools: optional("tools", raw.tools)?,
+        documents: optional("documents", raw.documents)?,
+        chat_template_kwargs: optional("chat_template_kwargs", raw.chat_template_kwargs)?,
+    };
+    let unwanted = choice.as_ref().and_then(Value::as_str) == Some("none");
+    body.tools = body.tools.filter(|tools| {
+        !unwanted && !tools.is_null() && tools.as_array().is_none_or(|tools| !tools.is_empty())
+    });
     if let Some(tools) = &body.tools {
         check_tools(tools)?;
     }
@@ -164,7 +199,22 @@ fn parse_arguments(path: &str, calls: &mut Value) -> Result<(), RequestError> {
                 "A tool call needs a `function` with `name` and `arguments`.",
             ));
         };
-        let Some(Value::String(text)) = function.get("arguments") else { continue };
+        if function.get("name").is_none_or(|name| name.as_str().is_none_or(str::is_empty)) {
+            return Err(RequestError::invalid(
+                format!("{path}[{index}].function.name"),
+                "A tool call needs the `name` of its function: a non-empty string.",
+            ));
+        }
+        let text = match function.get("arguments") {
+            Some(Value::String(text)) => text,
+            None | Some(Value::Null | Value::Object(_)) => continue,
+            Some(_) => {
+                return Err(RequestError::invalid(
+                    format!("{path}[{index}].function.arguments"),
+                    "`arguments` must be the text of a JSON object, or an object.",
+                ));
+            }
+        };
         let arguments = if text.trim().is_empty() {
             Value::Object(Map::new())
         } else {
@@ -185,8 +235,8 @@ fn parse_arguments(path: &str, calls: &mut Value) -> Result<(), RequestError> {
 
 /// Reads the prompts of a completions body; ids are checked against the vocabulary.
 pub(crate) fn prompts(body: &[u8], vocab_size: u32) -> Result<Vec<Prompt>, RequestError> {
-    let CompletionBody { prompt } = parse(body)?;
-    match prompt {
+    let raw: RawCompletion<'_> = parse(body)?;
+    match member("prompt", raw.prompt)? {
         Value::String(text) => Ok(vec![Prompt::Text(text)]),
         Value::Array(items) if items.is_empty() => {
             Err(RequestError::invalid("prompt", "`prompt` must not be an empty list."))
@@ -195,12 +245,13 @@ pub(crate) fn prompts(body: &[u8], vocab_size: u32) -> Result<Vec<Prompt>, Reque
             Ok(vec![Prompt::Ids(ids("prompt", &items, vocab_size)?)])
         }
         Value::Array(items) => items
-            .into_iter()
+            .iter()
             .enumerate()
             .map(|(index, item)| match item {
-                Value::String(text) => Ok(Prompt::Text(text)),
-                Value::Array(items) => {
-                    Ok(Prompt::Ids(ids(&format!("prompt[{index}]"), &items, vocab_size)?))
+                Value::String(text) if items[0].is_string() => Ok(Prompt::Text(text.clone())),
+                Value::Array(items_of_one) if items[0].is_array() => {
+                    let items = items_of_one;
+                    Ok(Prompt::Ids(ids(&format!("prompt[{index}]"), items, vocab_size)?))
                 }
                 _ => Err(RequestError::invalid(
                     format!("prompt[{index}]"),
@@ -249,6 +300,26 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RequestError> {
             error.column()
         ))
     })
+}
+
+/// One member of the body.
+fn member<T: DeserializeOwned>(name: &str, raw: &RawValue) -> Result<T, RequestError> {
+    serde_json::from_str(raw.get()).map_err(|_| {
+        RequestError::invalid(
+            name,
+            format!(
+                "`{name}` holds something that cannot be read: a number beyond 64-bit floats, half of a surrogate \
+                 pair, or a value of the wrong type."
+            ),
+        )
+    })
+}
+
+fn optional<T: DeserializeOwned>(
+    name: &str,
+    raw: Option<&RawValue>,
+) -> Result<Option<T>, RequestError> {
+    raw.map_or(Ok(None), |raw| member(name, raw))
 }
 
 fn shorten(text: &str) -> String {
@@ -332,7 +403,7 @@ mod tests {
     #[test]
     fn lone_surrogates_and_broken_json_are_bad_requests() {
         for body in [&br#"{"prompt": "\ud800"}"#[..], b"{", b"\xff", b"[]"] {
-            assert_eq!(prompts(body, 10).unwrap_err().status, 400);
+            assert_eq!(prompts(body, 10).unwrap_err().body.status, 400);
         }
     }
 }

@@ -5,7 +5,10 @@ use std::time::Instant;
 use overt_link::{Finish, Row};
 use overt_parse::{Events, Parser, Piece};
 use overt_text::{Detokenizer, Pushed, StopMatcher};
-use overt_wire::{Finish as WireFinish, StopReason};
+use overt_wire::{Finish as WireFinish, StopReason, TokenLogprobs};
+
+use crate::generation::Generation;
+use crate::telling::Telling;
 
 /// Reused by every token, so that none allocates.
 #[derive(Default)]
@@ -14,14 +17,24 @@ pub(crate) struct Scratch {
     special: String,
     shown: String,
     pub(crate) events: Events,
+    /// Log probabilities of the tokens whose text is in `events`.
+    pub(crate) told: Vec<TokenLogprobs>,
 }
 
 pub(crate) struct Choice {
     detokenizer: Detokenizer,
     stop: StopMatcher,
+    /// Tokens that are no part of a stop.
+    min_tokens: u32,
     parser: Box<dyn Parser>,
     /// The parser acts on special tokens that the text does not show.
     reads_specials: bool,
+    telling: Option<Telling>,
+    /// The token that ends the turn is told of.
+    tells_end: bool,
+    made: u32,
+    /// Sum of its tokens' log probabilities, where they are known.
+    sum: f64,
     pub(crate) begun: bool,
     pub(crate) done: bool,
     pub(crate) last_token: Option<Instant>,
@@ -31,14 +44,22 @@ impl Choice {
     pub(crate) fn new(
         detokenizer: Detokenizer,
         stop: StopMatcher,
+        min_tokens: u32,
         parser: Box<dyn Parser>,
         reads_specials: bool,
+        telling: Option<Telling>,
+        tells_end: bool,
     ) -> Self {
         Self {
             detokenizer,
             stop,
+            min_tokens,
             parser,
             reads_specials,
+            telling,
+            tells_end,
+            made: 0,
+            sum: 0.0,
             begun: false,
             done: false,
             last_token: None,
@@ -49,30 +70,66 @@ impl Choice {
         self.reads_specials
     }
 
-    /// Reads one token; what it says is in `scratch.events`.
+    /// Mean log probability of its tokens.
+    pub(crate) fn likelihood(&self) -> f64 {
+        self.sum / f64::from(self.made.max(1))
+    }
+
+    /// Reads one token; what it says is in `scratch.events`, and whose text that is in `scratch.told`.
     pub(crate) fn push(&mut self, row: &Row, skip_special: bool, scratch: &mut Scratch) {
         scratch.events.clear();
+        scratch.told.clear();
+        self.made += 1;
+        if let Some(logprobs) = &row.logprobs {
+            self.sum += f64::from(logprobs.logprob);
+        }
         // Tokens that end the turn are no text.
         if !matches!(row.finish, Some(Finish::EndOfTurn | Finish::StopToken(_))) {
-            scratch.decoded.clear();
-            scratch.special.clear();
-            match self.detokenizer.push(row.token, &mut scratch.decoded) {
-                Pushed::Text => {}
-                Pushed::Special(spelling) => scratch.special.push_str(spelling),
-            }
-            self.text(scratch);
-            if !scratch.special.is_empty() {
-                self.special(skip_special, scratch);
-            }
+            self.read(row, skip_special, scratch);
+        } else if let (true, Some(telling), Some(logprobs)) =
+            (self.tells_end, &mut self.telling, &row.logprobs)
+        {
+            telling.token(row.token, logprobs);
         }
         if row.finish.is_some() {
             self.end(scratch);
         }
     }
 
+    fn read(&mut self, row: &Row, skip_special: bool, scratch: &mut Scratch) {
+        if let (Some(telling), Some(logprobs)) = (&mut self.telling, &row.logprobs) {
+            telling.token(row.token, logprobs);
+        }
+        scratch.decoded.clear();
+        scratch.special.clear();
+        match self.detokenizer.push(row.token, &mut scratch.decoded) {
+            Pushed::Text => {}
+            Pushed::Special(spelling) => scratch.special.push_str(spelling),
+        }
+        let partial = scratch.decoded.is_empty() && scratch.special.is_empty();
+        self.text(scratch);
+        if !scratch.special.is_empty() {
+            self.special(skip_special, scratch);
+        }
+        if let Some(telling) = &mut self.telling {
+            telling.read(partial);
+            // What a parser holds back is told with what it says next.
+            if !scratch.events.is_empty() {
+                telling.release(&mut scratch.told);
+            }
+        }
+    }
+
     fn text(&mut self, scratch: &mut Scratch) {
         scratch.shown.clear();
-        self.stop.push(&scratch.decoded, &mut scratch.shown);
+        if self.made <= self.min_tokens {
+            scratch.shown.push_str(&scratch.decoded);
+        } else {
+            self.stop.push(&scratch.decoded, &mut scratch.shown);
+        }
+        if let Some(telling) = &mut self.telling {
+            telling.text(&scratch.decoded, scratch.shown.len());
+        }
         self.parser.push(Piece { text: &scratch.shown, special: false }, &mut scratch.events);
     }
 
@@ -82,11 +139,19 @@ impl Choice {
             return self.text(scratch);
         }
         if self.reads_specials {
-            scratch.shown.clear();
-            self.stop.finish(&mut scratch.shown);
-            self.parser.push(Piece { text: &scratch.shown, special: false }, &mut scratch.events);
+            self.let_go(scratch);
         }
         self.parser.push(Piece { text: &scratch.special, special: true }, &mut scratch.events);
+    }
+
+    /// No stop goes on from here: what was held for one is shown.
+    fn let_go(&mut self, scratch: &mut Scratch) {
+        scratch.shown.clear();
+        self.stop.finish(&mut scratch.shown);
+        if let Some(telling) = &mut self.telling {
+            telling.text("", scratch.shown.len());
+        }
+        self.parser.push(Piece { text: &scratch.shown, special: false }, &mut scratch.events);
     }
 
     fn end(&mut self, scratch: &mut Scratch) {
@@ -94,17 +159,18 @@ impl Choice {
         scratch.decoded.clear();
         self.detokenizer.finish(&mut scratch.decoded);
         self.text(scratch);
-        scratch.shown.clear();
-        self.stop.finish(&mut scratch.shown);
-        self.parser.push(Piece { text: &scratch.shown, special: false }, &mut scratch.events);
+        self.let_go(scratch);
         self.parser.finish(&mut scratch.events);
+        if let Some(telling) = &mut self.telling {
+            telling.finish(&mut scratch.told);
+        }
     }
 
     /// What the client is told of the end.
     pub(crate) fn outcome(
         &self,
         finish: Finish,
-        stops: &[String],
+        generation: &Generation,
     ) -> (WireFinish, Option<StopReason>) {
         let stop =
             if self.parser.tool_calls() > 0 { WireFinish::ToolCalls } else { WireFinish::Stop };
@@ -113,7 +179,8 @@ impl Choice {
             Finish::EndOfTurn => (stop, None),
             Finish::StopToken(id) => (stop, Some(StopReason::Token(id))),
             Finish::StopText(index) => {
-                (stop, stops.get(index as usize).map(|text| StopReason::Text(text.clone())))
+                let mut stops = generation.stop.iter().chain(&generation.stop_regex);
+                (stop, stops.nth(index as usize).map(|text| StopReason::Text(text.clone())))
             }
         }
     }

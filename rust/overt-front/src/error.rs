@@ -7,9 +7,7 @@ use overt_wire::ErrorBody;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", body.message)]
 pub struct RequestError {
-    /// The HTTP status.
-    pub status: u16,
-    /// What the client reads.
+    /// What the client reads, and the HTTP status.
     pub body: ErrorBody,
 }
 
@@ -53,7 +51,7 @@ impl RequestError {
         code: Option<&str>,
     ) -> Self {
         let (message, kind) = (message.into(), kind.into());
-        Self { status, body: ErrorBody { message, kind, param, code: code.map(Into::into) } }
+        Self { body: ErrorBody { message, kind, param, code: code.map(Into::into), status } }
     }
 }
 
@@ -91,6 +89,11 @@ impl From<&Failure> for RequestError {
                 None,
                 Some("logits_not_finite"),
             ),
+            Failure::NothingAllowed => Self::bad(
+                "At some point the request leaves no token to take: allowed_token_ids, bad_words, min_tokens and \
+                 logit_bias together forbid all. Allow more.",
+            )
+            .code("no_token_allowed"),
         }
     }
 }

@@ -3,13 +3,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use overt_link::{Row, Started};
-use overt_wire::{Head, Options, Protocol, Usage, Writer, chunk, error_body, writer};
+use overt_link::{Finish, Logprobs, PromptLogprobs, Row, Started};
+use overt_parse::Events;
+use overt_wire::{
+    Head, Options, Protocol, TokenLogprobs, Usage, Writer, chunk, error_body, writer,
+};
 
 use crate::choice::{Choice, Scratch};
 use crate::error::RequestError;
 use crate::generation::Generation;
 use crate::metrics::Stats;
+use crate::model::ServedModel;
+use crate::telling::Speller;
 
 pub(crate) struct Exchange {
     pub(crate) generation: Arc<Generation>,
@@ -17,6 +22,8 @@ pub(crate) struct Exchange {
     head: Head,
     writer: Box<dyn Writer>,
     choices: Vec<Choice>,
+    /// Prompts that the answer tells of.
+    prompts: Vec<Told>,
     live: usize,
     usage: Usage,
     /// The tokens a choice may make, where the request asked for more than fits.
@@ -39,6 +46,15 @@ pub(crate) struct Exchange {
     pub(crate) sent: Option<Instant>,
     /// Since when the engine is told to hold.
     pub(crate) lagging: Option<Instant>,
+}
+
+/// A prompt that the answer tells of.
+struct Told {
+    tokens: Vec<u32>,
+    /// Its text, where it is echoed.
+    echo: String,
+    /// Log probabilities of its tokens from the second on, as far as they came.
+    logprobs: Vec<Logprobs>,
 }
 
 /// What leaves an exchange in one write.
@@ -65,6 +81,7 @@ impl Exchange {
             protocol,
             head,
             choices: Vec::new(),
+            prompts: Vec::new(),
             live: 0,
             usage: Usage::default(),
             clamped: None,
@@ -86,9 +103,37 @@ impl Exchange {
         self.sent = Some(Instant::now());
         self.live = choices.len();
         let count = u32::try_from(choices.len()).unwrap_or(u32::MAX);
-        self.writer = make_writer(&self.generation, self.protocol, self.head.clone(), count);
+        let count = count.saturating_mul(self.copies());
+        let mut head = self.head.clone();
+        head.extra = extra(&self.generation, clamped);
+        self.writer = make_writer(&self.generation, self.protocol, head, count);
         self.choices = choices;
         self.usage.prompt_tokens = prompt_tokens;
+    }
+
+    /// Times that each made choice is answered.
+    fn copies(&self) -> u32 {
+        self.generation.told() / self.generation.made()
+    }
+
+    /// The answer tells of its prompts.
+    pub(crate) fn keep_prompts(&mut self, prompts: Vec<Vec<u32>>, echoes: Vec<String>) {
+        for (index, prompt) in (0..).zip(&prompts) {
+            self.writer.prompt_tokens(index, prompt);
+        }
+        let echoes = echoes.into_iter().chain(std::iter::repeat_with(String::new));
+        self.prompts = prompts
+            .into_iter()
+            .zip(echoes)
+            .map(|(tokens, echo)| Told { tokens, echo, logprobs: Vec::new() })
+            .collect();
+    }
+
+    /// More of a prompt's log probabilities, in order.
+    pub(crate) fn prompt_logprobs(&mut self, told: &PromptLogprobs) {
+        if let Some(prompt) = self.prompts.get_mut(told.prompt as usize) {
+            prompt.logprobs.extend_from_slice(&told.tokens);
+        }
     }
 
     pub(crate) fn prompt_tokens(&self) -> u64 {
@@ -96,7 +141,7 @@ impl Exchange {
     }
 
     pub(crate) fn started(&mut self, started: &Started) {
-        let first_of_prompt = started.choice.is_multiple_of(self.generation.n.max(1));
+        let first_of_prompt = started.choice.is_multiple_of(self.generation.made());
         // A prompt counts once, whatever n is.
         if first_of_prompt {
             self.usage.cached_tokens += u64::from(started.cached_tokens);
@@ -108,6 +153,7 @@ impl Exchange {
         &mut self,
         row: &Row,
         now: Instant,
+        model: &ServedModel,
         scratch: &mut Scratch,
         stats: &mut Stats,
     ) {
@@ -115,8 +161,11 @@ impl Exchange {
         if choice.done || self.ended {
             return;
         }
-        self.usage.completion_tokens += 1;
-        stats.generation_tokens += 1;
+        let echo_alone = self.generation.max_tokens == Some(0);
+        if !echo_alone {
+            self.usage.completion_tokens += 1;
+            stats.generation_tokens += 1;
+        }
         match choice.last_token.replace(now) {
             Some(last) => stats.inter_token.add(now - last),
             None if self.usage.completion_tokens == 1 => {
@@ -126,21 +175,98 @@ impl Exchange {
         }
         if !choice.begun {
             choice.begun = true;
-            self.writer.begin(row.choice, &mut self.outbox);
+            self.begin_choice(row.choice, model);
         }
-        choice.push(row, self.generation.skip_special_tokens, scratch);
-        if !scratch.events.is_empty() {
-            self.writer.events(row.choice, &scratch.events, &mut self.outbox);
-        }
-        if let Some(finish) = row.finish {
-            let (finish, reason) = choice.outcome(finish, &self.generation.stop);
-            self.writer.finish(row.choice, finish, reason.as_ref(), &mut self.outbox);
-            self.live -= 1;
-            if self.live == 0 {
-                self.writer.end(&self.usage, &mut self.outbox);
-                self.ended = true;
+        let copies = row.choice * self.copies()..(row.choice + 1) * self.copies();
+        let Some(choice) = self.choices.get_mut(row.choice as usize) else { return };
+        if echo_alone {
+            choice.done = true;
+        } else {
+            choice.push(row, self.generation.skip_special_tokens, scratch);
+            self.writer.usage(&self.usage);
+            for copy in copies.clone() {
+                self.writer.tokens(copy, &[row.token]);
+                if !scratch.events.is_empty() || !scratch.told.is_empty() {
+                    self.writer.events(copy, &scratch.events, &scratch.told, &mut self.outbox);
+                }
             }
         }
+        if let Some(finish) = row.finish {
+            let finish = if echo_alone { Finish::Length } else { finish };
+            let (finish, reason) = choice.outcome(finish, &self.generation);
+            for copy in copies {
+                self.writer.finish(copy, finish, reason.as_ref(), &mut self.outbox);
+            }
+            self.live -= 1;
+            if self.live == 0 {
+                self.end(model);
+            }
+        }
+    }
+
+    /// The role, or the prompt that is echoed.
+    fn begin_choice(&mut self, choice: u32, model: &ServedModel) {
+        let copies = choice * self.copies()..(choice + 1) * self.copies();
+        let prompt = (choice / self.generation.made()) as usize;
+        let echoed = self.prompts.get(prompt).filter(|_| self.generation.echo).map(|told| {
+            let mut events = Events::new();
+            events.text(&told.echo);
+            (events, self.echo_entries(model, told))
+        });
+        for copy in copies {
+            self.writer.begin(copy, &mut self.outbox);
+            if let Some((events, entries)) = &echoed {
+                self.writer.events(copy, events, entries, &mut self.outbox);
+            }
+        }
+    }
+
+    fn echo_entries(&self, model: &ServedModel, told: &Told) -> Vec<TokenLogprobs> {
+        let Some(alternatives) = self.generation.logprobs else { return Vec::new() };
+        let speller = self.speller(model);
+        let mut entries = speller.echo(&model.tokenizer, &told.tokens, &told.echo, &told.logprobs);
+        for entry in &mut entries {
+            entry.top.truncate(alternatives as usize);
+        }
+        entries
+    }
+
+    fn speller(&self, model: &ServedModel) -> Speller {
+        Speller::new(&model.tokenizer, self.protocol, self.generation.skip_special_tokens)
+    }
+
+    fn end(&mut self, model: &ServedModel) {
+        if let Some(alternatives) = self.generation.prompt_logprobs {
+            let speller = self.speller(model);
+            for (index, prompt) in (0..).zip(&mut self.prompts) {
+                for told in &mut prompt.logprobs {
+                    told.top.truncate(alternatives as usize);
+                }
+                let tokens = speller.prompt(&prompt.tokens, &prompt.logprobs);
+                self.writer.prompt_logprobs(index, &tokens, &mut self.outbox);
+            }
+        }
+        if self.generation.picks() {
+            let order = self.likeliest();
+            self.writer.select(&order);
+        }
+        self.writer.end(&self.usage, &mut self.outbox);
+        self.ended = true;
+    }
+
+    /// The `n` likeliest choices of each prompt, the likeliest first.
+    fn likeliest(&self) -> Vec<u32> {
+        let (n, made) = (self.generation.n as usize, self.generation.made() as usize);
+        let mut order = Vec::new();
+        for (prompt, choices) in self.choices.chunks(made).enumerate() {
+            let mut numbers: Vec<usize> = (0..choices.len()).collect();
+            numbers.sort_by(|one, other| {
+                choices[*other].likelihood().total_cmp(&choices[*one].likelihood())
+            });
+            let chosen = numbers.into_iter().take(n).map(|number| prompt * made + number);
+            order.extend(chosen.map(|number| u32::try_from(number).unwrap_or(u32::MAX)));
+        }
+        order
     }
 
     /// Ends the answer with an error: a status before the head, a frame after it.
@@ -152,9 +278,9 @@ impl Exchange {
         if self.generation.stream && (self.head_sent || !self.outbox.is_empty()) {
             self.writer.error(&error.body, &mut self.outbox);
         } else {
-            self.status = error.status;
+            self.status = error.body.status;
             self.chunked = false;
-            self.outbox = error_body(&error.body);
+            self.outbox = error_body(&error.body, self.generation.shape.errors);
         }
     }
 
@@ -196,12 +322,51 @@ impl Exchange {
     }
 }
 
+/// JSON members of the whole answer: the caller's own, and the report on the request's fields.
+fn extra(generation: &Generation, clamped: Option<u32>) -> String {
+    let mut extra = generation.extra.clone();
+    let Some(report) = &generation.report else { return extra };
+    if !extra.is_empty() {
+        extra.push(',');
+    }
+    extra.push_str("\"overt\":{\"effects\":[");
+    extra.push_str(&report.effects);
+    if let Some(applied) = clamped {
+        if !report.effects.is_empty() {
+            extra.push(',');
+        }
+        let clamp = serde_json::json!({
+            "field": generation.max_tokens_field,
+            "effect": "adapted",
+            "requested": generation.max_tokens,
+            "applied": applied,
+            "reason": "that is what the prompt leaves of the context",
+        });
+        extra.push_str(&clamp.to_string());
+    }
+    extra.push(']');
+    if !report.more.is_empty() {
+        extra.push(',');
+        extra.push_str(&report.more);
+    }
+    extra.push('}');
+    extra
+}
+
 fn make_writer(
     generation: &Generation,
     protocol: Protocol,
     head: Head,
     choices: u32,
 ) -> Box<dyn Writer> {
-    let options = Options { include_usage: generation.include_usage };
-    writer(protocol, generation.stream, head, options, choices)
+    let options = Options {
+        include_usage: generation.include_usage,
+        logprobs: generation.logprobs.is_some(),
+        tokens_as_ids: generation.tokens_as_ids,
+        continuous_usage: generation.continuous_usage,
+        token_ids: generation.token_ids,
+        obfuscation: generation.obfuscation,
+        shape: generation.shape,
+    };
+    writer(protocol, generation.stream, head, options, choices, generation.told())
 }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use overt_link::{LinkError, ToEngine};
+use overt_link::{LinkError, Submit, ToEngine};
 use overt_wire::Protocol;
 use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
@@ -18,9 +18,14 @@ use crate::exchange::Exchange;
 use crate::generation::Generation;
 use crate::metrics::Stats;
 use crate::model::ServedModel;
-use crate::prepare;
+use crate::pool;
+use crate::prepare::Prepared;
+use crate::prompt::{self, Making};
 use crate::shared::{Job, Shared, TICK};
 use crate::wake::Wake;
+
+/// What the health probe's prompt is made of: every vocabulary has it.
+const PROBE_TOKEN: u32 = 0;
 
 /// The front's settings.
 #[derive(Debug, Clone, Deserialize)]
@@ -35,6 +40,10 @@ pub struct Config {
     pub threads: usize,
     /// `auto`, `none` or a format's name.
     pub tool_call_parser: String,
+    /// Choices of one request, over all its prompts.
+    pub max_choices: usize,
+    /// What the log probabilities of one request's prompts may take.
+    pub max_prompt_logprobs_bytes: usize,
 }
 
 /// One answer's bytes to write now.
@@ -172,6 +181,39 @@ impl Front {
         }
     }
 
+    /// Starts a request of one token that passes the queue: whether the model can answer at all. Its answer is a
+    /// completion in one piece.
+    pub fn probe(&self, handle: u64) {
+        let generation = Arc::new(Generation { max_tokens: Some(1), ..Generation::default() });
+        let head = self.shared.head(Protocol::Completions, &generation);
+        let mut exchange =
+            Exchange::new(Arc::clone(&generation), Protocol::Completions, head, false);
+        let mut state = self.shared.state.lock();
+        let error = match (&state.dead, self.model()) {
+            (Some(reason), _) => Some(RequestError::unavailable(reason.clone())),
+            (None, None) => Some(RequestError::unavailable("The model is still loading.")),
+            (None, Some(model)) => {
+                let prepared = Prepared::of_prompt(vec![PROBE_TOKEN]);
+                let choices = pool::choices(model, Protocol::Completions, &generation, &prepared);
+                exchange.begin(choices, 1, None);
+                let params = generation.params(1, Vec::new(), false, &self.shared.hasher);
+                self.shared.tell(ToEngine::Submit(Box::new(Submit {
+                    request: handle,
+                    prompts: prepared.prompts,
+                    n: 1,
+                    params,
+                    probe: true,
+                })));
+                None
+            }
+        };
+        state.exchanges.insert(handle, exchange);
+        if let Some(error) = error {
+            state.fail(handle, &error);
+            self.shared.wake.set();
+        }
+    }
+
     /// The headers go out before the first token: later errors are frames. Returns `max_tokens` as applied,
     /// where the request asked for more than fits.
     pub fn start(&self, handle: u64) -> Option<u32> {
@@ -249,17 +291,16 @@ impl Front {
         add_special_tokens: Option<bool>,
     ) -> Result<Vec<u32>, RequestError> {
         let model = self.ready_model()?;
-        let prompts = prepare::tokenize(
-            model,
-            protocol,
-            body,
+        let making = Making {
             add_generation_prompt,
-            false,
-            add_special_tokens,
-        )?;
-        let mut prompts = prompts.into_iter();
+            continue_final_message: false,
+            assistant_to_user: false,
+            special: add_special_tokens,
+            suffix: None,
+        };
+        let mut prompts = prompt::tokenize(model, protocol, body, &making)?.into_iter();
         match (prompts.next(), prompts.next()) {
-            (Some(prompt), None) => Ok(prompt),
+            (Some(prompt), None) => Ok(prompt.ids),
             _ => Err(RequestError::invalid("prompt", "`prompt` must be one string.")),
         }
     }

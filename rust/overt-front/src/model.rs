@@ -6,6 +6,8 @@ use overt_text::Tokenizer;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::fim::Fim;
+
 /// The part of the hello that text needs; the rest is for the routes.
 #[derive(Debug, Deserialize)]
 struct Meta {
@@ -33,6 +35,8 @@ pub struct ServedModel {
     pub special_tokens: Map<String, Value>,
     /// The format tool calls are read in; none: they stay text.
     pub format: Option<&'static Format>,
+    /// Its tokens for prompts with a gap, where it has them.
+    pub fim: Option<Fim>,
     /// Tokens of a sequence, prompt and output.
     pub max_model_len: u32,
     /// Bytes of the longest token, at least 1.
@@ -64,6 +68,7 @@ impl ServedModel {
         let longest = ids.map(|id| table.bytes(id).len().max(table.spelling(id).len())).max();
         Ok(Self {
             longest_token: longest.unwrap_or(1).max(1),
+            fim: Fim::find(&tokenizer),
             tokenizer,
             template,
             special_tokens: meta.special_tokens,

@@ -5,13 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use overt_link::{Submit, ToEngine};
 use overt_parse::Plain;
 use overt_text::{Detokenizer, StopMatcher};
+use overt_wire::Protocol;
 
 use crate::choice::Choice;
 use crate::error::RequestError;
 use crate::generation::Generation;
 use crate::model::ServedModel;
-use crate::prepare::{self, Prepared};
+use crate::prepare::{self, Limits, Prepared};
 use crate::shared::{Job, Shared};
+use crate::telling::{Speller, Telling};
 
 impl Shared {
     /// Works on one job. A panic in a tokenizer or a template fails the request that caused it and no other.
@@ -34,8 +36,12 @@ impl Shared {
         let Some(model) = self.model.get() else {
             return Err(RequestError::unavailable("The model is still loading."));
         };
-        let prepared = prepare::prepare(model, job.protocol, &job.body, &job.generation)?;
-        let choices = choices(model, &job.generation, &prepared);
+        let limits = Limits {
+            max_choices: self.config.max_choices,
+            max_prompt_logprobs_bytes: self.config.max_prompt_logprobs_bytes,
+        };
+        let prepared = prepare::prepare(model, job.protocol, &job.body, &job.generation, &limits)?;
+        let choices = choices(model, job.protocol, &job.generation, &prepared);
         Ok((prepared, choices))
     }
 
@@ -50,36 +56,58 @@ impl Shared {
         let reads_specials = choices.iter().any(Choice::reads_specials);
         let prompt_tokens = prepared.prompts.iter().map(|prompt| prompt.len() as u64).sum();
         exchange.begin(choices, prompt_tokens, prepared.clamped);
+        if generation.echo || generation.token_ids || generation.prompt_logprobs.is_some() {
+            exchange.keep_prompts(prepared.prompts.clone(), prepared.echoes);
+        }
+        let params = generation.params(
+            prepared.max_tokens,
+            prepared.bad_words,
+            reads_specials,
+            &self.hasher,
+        );
         self.tell(ToEngine::Submit(Box::new(Submit {
             request: job.handle,
             prompts: prepared.prompts,
-            n: generation.n,
-            params: generation.params(prepared.max_tokens, reads_specials, &self.hasher),
+            n: generation.made(),
+            params,
+            probe: false,
         })));
     }
 }
 
-fn choices(model: &ServedModel, generation: &Generation, prepared: &Prepared) -> Vec<Choice> {
+pub(crate) fn choices(
+    model: &ServedModel,
+    protocol: Protocol,
+    generation: &Generation,
+    prepared: &Prepared,
+) -> Vec<Choice> {
     let format = model.format.filter(|_| generation.tools);
-    let stop = StopMatcher::new(&generation.stop).include_stop(generation.include_stop);
-    let per_prompt = generation.n as usize;
-    prepared
-        .prompts
-        .iter()
-        .flat_map(|prompt| std::iter::repeat_n(prompt, per_prompt))
-        .map(|prompt| {
-            let tail = &prompt[prompt.len().saturating_sub(8)..];
+    let skip = generation.skip_special_tokens;
+    let stop = StopMatcher::new(&generation.stop)
+        .patterns(&prepared.patterns)
+        .include_stop(generation.include_stop);
+    let speller = Speller::new(&model.tokenizer, protocol, skip);
+    let per_prompt = generation.made() as usize;
+    let mut choices = Vec::with_capacity(prepared.prompts.len() * per_prompt);
+    for (index, prompt) in prepared.prompts.iter().enumerate() {
+        let tail = &prompt[prompt.len().saturating_sub(8)..];
+        let echoed = prepared.echoes.get(index).map_or(0, |text| text.chars().count() as u64);
+        for _ in 0..per_prompt {
             let parser = match format {
                 Some(format) => (format.build)(fastrand::u64(..)),
                 None => Box::new(Plain::new(false)),
             };
-            Choice::new(
-                Detokenizer::new(&model.tokenizer, generation.skip_special_tokens, tail)
-                    .flush_at_specials(format.is_some()),
+            let telling = generation.logprobs.map(|_| Telling::new(speller.clone(), echoed));
+            choices.push(Choice::new(
+                Detokenizer::new(&model.tokenizer, skip, tail).flush_at_specials(format.is_some()),
                 stop.clone(),
+                generation.min_tokens,
                 parser,
                 format.is_some(),
-            )
-        })
-        .collect()
+                telling,
+                generation.tell_ends,
+            ));
+        }
+    }
+    choices
 }

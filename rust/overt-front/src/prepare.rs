@@ -1,62 +1,115 @@
-//! From a request's bytes to token ids: parse, render, tokenise. Runs on the pool, never on the event loop.
+//! Everything about a request that needs its text, before the engine sees it. Runs on the pool, never on the event
+//! loop.
 
-use overt_template::RenderInput;
+use overt_text::StopRegex;
 use overt_wire::Protocol;
 
-use crate::body::{self, Prompt};
 use crate::error::RequestError;
-use crate::generation::Generation;
+use crate::generation::{Generation, Overflow};
 use crate::model::ServedModel;
+use crate::prompt::{Making, Tokens, encode, tokenize, truncate};
 
 /// What the engine and the choices need to know of a request's text.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) prompts: Vec<Vec<u32>>,
+    /// The prompts' texts, where they are echoed.
+    pub(crate) echoes: Vec<String>,
+    pub(crate) bad_words: Vec<Vec<u32>>,
+    pub(crate) patterns: Vec<StopRegex>,
     /// Tokens a choice may make, clamped to the context.
     pub(crate) max_tokens: u32,
     /// What is left of the context behind the longest prompt, where the request asked for more.
     pub(crate) clamped: Option<u32>,
 }
 
-/// Choices of one request, over all its prompts.
-const MAX_CHOICES: usize = 1024;
+impl Prepared {
+    /// One prompt and nothing else.
+    pub(crate) fn of_prompt(prompt: Vec<u32>) -> Self {
+        Self {
+            prompts: vec![prompt],
+            echoes: Vec::new(),
+            bad_words: Vec::new(),
+            patterns: Vec::new(),
+            max_tokens: 1,
+            clamped: None,
+        }
+    }
+}
+
+/// What a request's text may cost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Choices of one request, over all its prompts.
+    pub(crate) max_choices: usize,
+    /// Of log probabilities of prompts.
+    pub(crate) max_prompt_logprobs_bytes: usize,
+}
+
+/// Bytes that one log probability takes on its way: id, value, rank, and its place in the answer.
+const ENTRY_BYTES: usize = 80;
 
 pub(crate) fn prepare(
     model: &ServedModel,
     protocol: Protocol,
     body: &[u8],
     generation: &Generation,
+    limits: &Limits,
 ) -> Result<Prepared, RequestError> {
-    let prompts = tokenize(
-        model,
-        protocol,
-        body,
-        generation.add_generation_prompt,
-        generation.continue_final_message,
-        None,
-    )?;
+    let patterns = patterns(&generation.stop_regex)?;
+    let bad_words = bad_words(model, &generation.bad_words)?;
+    let mut tokens = tokenize(model, protocol, body, &Making::of(generation))?;
+    if let Some(most) = generation.truncate_prompt_tokens {
+        let most = most.unwrap_or_else(|| {
+            model.max_model_len.saturating_sub(generation.max_tokens.unwrap_or(1).max(1)).max(1)
+        });
+        for prompt in &mut tokens {
+            truncate(prompt, most as usize, generation.truncation_side);
+        }
+    }
     let field = if protocol == Protocol::Chat { "messages" } else { "prompt" };
-    let choices = prompts.len().saturating_mul(generation.n as usize);
-    if choices > MAX_CHOICES {
+    let choices = tokens.len().saturating_mul(generation.made() as usize);
+    if choices > limits.max_choices {
         return Err(RequestError::invalid(
             field,
             format!(
-                "{} prompts with n = {} are {choices} choices; a request may have at most {MAX_CHOICES}.",
-                prompts.len(),
-                generation.n
+                "{} prompts with {} each are {choices} choices; a request may have at most {}.",
+                tokens.len(),
+                generation.made(),
+                limits.max_choices
             ),
         ));
     }
+    let echoes = if generation.echo { echoes(model, &tokens)? } else { Vec::new() };
+    let prompts: Vec<Vec<u32>> = tokens.into_iter().map(|prompt| prompt.ids).collect();
+    check_prompt_logprobs(&prompts, generation, limits)?;
+    let (max_tokens, clamped) = room(model, &prompts, field, generation)?;
+    if let Some(effects) = &generation.strict {
+        check_strict(effects, clamped, generation)?;
+    }
+    Ok(Prepared { prompts, echoes, bad_words, patterns, max_tokens, clamped })
+}
+
+/// The tokens a choice may make, and what the longest prompt leaves where the request asked for more.
+fn room(
+    model: &ServedModel,
+    prompts: &[Vec<u32>],
+    field: &str,
+    generation: &Generation,
+) -> Result<(u32, Option<u32>), RequestError> {
     let (mut least, mut most) = (u32::MAX, 0);
     for (index, prompt) in prompts.iter().enumerate() {
         let path = if prompts.len() > 1 { format!("{field}[{index}]") } else { field.to_owned() };
         let room = room_after(model, prompt.len(), &path)?;
+        if let Some(asked) = generation.max_tokens.filter(|asked| *asked > room) {
+            check_overflow(model, prompt.len(), asked, generation)?;
+        }
         (least, most) = (least.min(room), most.max(room));
     }
-    // Each sequence ends at the context by itself; what is told is what the longest prompt leaves.
-    let max_tokens = generation.max_tokens.map_or(most, |asked| asked.min(most));
-    let clamped = generation.max_tokens.filter(|asked| *asked > least).map(|_| least);
-    Ok(Prepared { prompts, max_tokens, clamped })
+    // Each sequence ends at the context by itself; what is told is what the longest prompt leaves. An echo alone
+    // needs a token too: logits are of the tokens before it.
+    let max_tokens = generation.max_tokens.map_or(most, |asked| asked.clamp(1, most));
+    Ok((max_tokens, generation.max_tokens.filter(|asked| *asked > least).map(|_| least)))
 }
 
 fn room_after(model: &ServedModel, length: usize, path: &str) -> Result<u32, RequestError> {
@@ -80,76 +133,114 @@ fn room_after(model: &ServedModel, length: usize, path: &str) -> Result<u32, Req
     }
 }
 
-/// Token ids of every prompt of a body. `special`: whether the tokenizer adds its own special tokens;
-/// none: to text prompts it does, to rendered chats it does not, since their template wrote them.
-pub(crate) fn tokenize(
+/// The prompt leaves less than `asked` tokens: whether that is an error.
+fn check_overflow(
     model: &ServedModel,
-    protocol: Protocol,
-    body: &[u8],
-    add_generation_prompt: bool,
-    continue_final_message: bool,
-    special: Option<bool>,
-) -> Result<Vec<Vec<u32>>, RequestError> {
-    match protocol {
-        Protocol::Chat => {
-            let text = render(model, body, add_generation_prompt, continue_final_message)?;
-            Ok(vec![encode(model, &text, special.unwrap_or(false), "messages")?])
+    length: usize,
+    asked: u32,
+    generation: &Generation,
+) -> Result<(), RequestError> {
+    let limit = model.max_model_len;
+    let refused = match generation.overflow {
+        Overflow::Clamp => false,
+        Overflow::ClampWithin => asked > limit,
+        Overflow::Refuse => true,
+    };
+    if !refused {
+        return Ok(());
+    }
+    let field = &generation.max_tokens_field;
+    Err(RequestError::invalid(
+        field,
+        format!(
+            "The prompt has {length} tokens and `{field}` asks for {asked} more, {} in all; the context holds \
+             {limit}. Ask for at most {} or send a shorter prompt.",
+            length as u64 + u64::from(asked),
+            u64::from(limit).saturating_sub(length as u64)
+        ),
+    )
+    .code("context_length_exceeded"))
+}
+
+/// A strict request is served exactly as it says or not at all.
+fn check_strict(
+    effects: &[String],
+    clamped: Option<u32>,
+    generation: &Generation,
+) -> Result<(), RequestError> {
+    let clamp = clamped.map(|most| {
+        let field = &generation.max_tokens_field;
+        format!("`{field}` would be clamped to {most}, which is what the context leaves")
+    });
+    let all: Vec<&str> = effects.iter().map(String::as_str).chain(clamp.as_deref()).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    Err(RequestError::bad(format!(
+        "The request is strict, and {} of its fields cannot be served as sent: {}. Change or leave out these \
+         fields, or send the request without strict mode.",
+        all.len(),
+        all.join("; ")
+    ))
+    .code("not_honoured"))
+}
+
+fn patterns(patterns: &[String]) -> Result<Vec<StopRegex>, RequestError> {
+    let compiled = patterns.iter().enumerate().map(|(index, pattern)| {
+        StopRegex::compile(pattern).map_err(|error| {
+            RequestError::invalid(
+                format!("stop_regex[{index}]"),
+                format!("`stop_regex[{index}]` cannot be used: {error}."),
+            )
+        })
+    });
+    compiled.collect()
+}
+
+/// The token sequences that spell each word, at the start of a text and inside one.
+fn bad_words(model: &ServedModel, words: &[String]) -> Result<Vec<Vec<u32>>, RequestError> {
+    let mut sequences = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let path = format!("bad_words[{index}]");
+        for text in [word.clone(), format!(" {}", word.trim_start())] {
+            sequences.push(encode(model, &text, false, &path)?);
         }
-        Protocol::Completions => body::prompts(body, model.vocab_size)?
-            .into_iter()
-            .map(|prompt| match prompt {
-                Prompt::Ids(ids) => Ok(ids),
-                Prompt::Text(text) => encode(model, &text, special.unwrap_or(true), "prompt"),
-            })
-            .collect(),
     }
+    sequences.retain(|sequence: &Vec<u32>| !sequence.is_empty());
+    sequences.sort_unstable();
+    sequences.dedup();
+    Ok(sequences)
 }
 
-fn render(
-    model: &ServedModel,
-    body: &[u8],
-    add_generation_prompt: bool,
-    continue_final_message: bool,
-) -> Result<String, RequestError> {
-    let body = body::chat(body)?;
-    let Some(template) = &model.template else {
-        return Err(RequestError::bad(
-            "This model has no chat template. Start the server with --chat-template, or use /v1/completions.",
-        ));
-    };
-    let input = RenderInput {
-        messages: body.messages,
-        tools: body.tools,
-        documents: body.documents,
-        add_generation_prompt: add_generation_prompt && !continue_final_message,
-        continue_final_message,
-        kwargs: body.chat_template_kwargs.unwrap_or_default(),
-        special_tokens: model.special_tokens.clone(),
-    };
-    template.render(&input).map_err(|error| {
-        RequestError::invalid("messages", format!("The chat template refused the request: {error}"))
-    })
+fn check_prompt_logprobs(
+    prompts: &[Vec<u32>],
+    generation: &Generation,
+    limits: &Limits,
+) -> Result<(), RequestError> {
+    let Some(alternatives) = generation.prompt_alternatives() else { return Ok(()) };
+    let tokens: usize = prompts.iter().map(Vec::len).sum();
+    let bytes = tokens.saturating_mul(alternatives as usize + 1).saturating_mul(ENTRY_BYTES);
+    if bytes <= limits.max_prompt_logprobs_bytes {
+        return Ok(());
+    }
+    let field = if generation.prompt_logprobs.is_some() { "prompt_logprobs" } else { "logprobs" };
+    Err(RequestError::invalid(
+        field,
+        format!(
+            "Log probabilities of {tokens} prompt tokens with {alternatives} alternatives each take about {bytes} \
+             bytes, and this server allows {}. Ask for fewer alternatives or send a shorter prompt.",
+            limits.max_prompt_logprobs_bytes
+        ),
+    ))
 }
 
-fn encode(
-    model: &ServedModel,
-    text: &str,
-    special: bool,
-    field: &str,
-) -> Result<Vec<u32>, RequestError> {
-    // Not worth the time: no cutting into tokens makes this fit.
-    if text.len() / model.longest_token > model.max_model_len as usize {
-        return Err(RequestError::invalid(
-            field,
-            format!(
-                "The prompt has {} bytes, far more than the context of {} tokens can hold.",
-                text.len(),
-                model.max_model_len
-            ),
-        )
-        .code("context_length_exceeded"));
-    }
-    model.tokenizer.encode(text, special).map_err(|error| {
-        RequestError::invalid(field, format!("The text cannot be tokenised: {error}"))
-    })
+/// What stands before each prompt's answers: the client's own text, or that of its tokens.
+fn echoes(model: &ServedModel, prompts: &[Tokens]) -> Result<Vec<String>, RequestError> {
+    let texts = prompts.iter().map(|prompt| match &prompt.text {
+        Some(text) => Ok(text.clone()),
+        None => model.tokenizer.decode(&prompt.ids, false).map_err(|error| {
+            RequestError::invalid("prompt", format!("The tokens cannot be decoded: {error}."))
+        }),
+    });
+    texts.collect()
 }

@@ -59,9 +59,16 @@ impl Shared {
                 exchange.started(started);
             }
         }
+        for told in &batch.prompt_logprobs {
+            if let Some(exchange) = state.exchanges.get_mut(&told.request) {
+                exchange.prompt_logprobs(told);
+            }
+        }
         for row in &batch.rows {
+            // Rows come of requests, and those are prepared with the model.
+            let Some(model) = self.model.get() else { continue };
             let Some(exchange) = state.exchanges.get_mut(&row.request) else { continue };
-            exchange.token(row, now, &mut state.scratch, &mut state.stats);
+            exchange.token(row, now, model, &mut state.scratch, &mut state.stats);
             if exchange.waiting_bytes() > self.config.outbox_bytes
                 && exchange.lagging.is_none()
                 && exchange.is_blocked()

@@ -79,16 +79,20 @@ impl Shared {
             Protocol::Completions => "cmpl-",
         };
         Head {
-            id: format!("{prefix}{:032x}", fastrand::u128(..)),
+            id: generation
+                .id
+                .clone()
+                .unwrap_or_else(|| format!("{prefix}{:032x}", fastrand::u128(..))),
             created: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| since.as_secs()),
             model: generation.model.clone(),
-            fingerprint: self
-                .model
-                .get()
-                .map(|model| model.fingerprint.clone())
+            fingerprint: generation
+                .fingerprint
+                .clone()
+                .or_else(|| self.model.get().map(|model| model.fingerprint.clone()))
                 .unwrap_or_default(),
+            extra: String::new(),
         }
     }
 

@@ -2,166 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
-use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
+mod common;
+
 use std::time::{Duration, Instant};
 
-use overt_front::{Config, Front, Generation, Protocol, Ready};
-use overt_link::{
-    Batch, Failure, Finish, Received, Receiver, Refused, Row, Sender, Started, Submit, ToEngine,
-    ToFront,
-};
+use overt_front::{Generation, Protocol};
+use overt_link::{Batch, Failure, Finish, Received, Refused, Row, Started, ToEngine};
 
-const TOKENIZER: &[u8] = include_bytes!("../../../tests/fixtures/byte_tokenizer.json");
-const TEMPLATE: &str = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}\
-                        {% if add_generation_prompt %}assistant: {% endif %}";
-
-struct Server {
-    front: Front,
-    to_front: Sender<ToFront>,
-    from_front: Receiver<ToEngine>,
-    /// Bytes and status by handle, and whether it ended.
-    answers: BTreeMap<u64, (Vec<u8>, u16, bool)>,
-}
-
-fn config() -> Config {
-    Config {
-        watchdog_us: 200_000,
-        outbox_bytes: 2000,
-        lag_timeout_us: 300_000,
-        threads: 1,
-        tool_call_parser: "none".into(),
-    }
-}
-
-fn generation() -> Generation {
-    Generation {
-        max_tokens: Some(8),
-        temperature: 0.0,
-        top_p: 1.0,
-        top_k: 0,
-        min_p: 0.0,
-        seed: Some(5),
-        n: 1,
-        stop: vec![],
-        stop_token_ids: vec![],
-        ignore_eos: false,
-        skip_special_tokens: true,
-        include_stop: false,
-        stream: true,
-        include_usage: false,
-        priority: 0,
-        user: None,
-        key: None,
-        cache_salt: None,
-        model: "made-up".into(),
-        tools: false,
-        add_generation_prompt: true,
-        continue_final_message: false,
-    }
-}
-
-const CHAT: &[u8] = br#"{"messages": [{"role": "user", "content": "hi"}]}"#;
-
-impl Server {
-    fn new() -> Self {
-        let (here, there) = UnixStream::pair().unwrap();
-        let (to_front, from_front) = overt_link::pair(there).unwrap();
-        from_front.set_tick(Duration::from_millis(50)).unwrap();
-        let front = Front::new(here, config()).unwrap();
-        let meta = serde_json::json!({
-            "model": {"max_model_len": 64, "vocab_size": 257, "fingerprint": "f"},
-            "chat_template": TEMPLATE,
-        });
-        to_front
-            .send(&ToFront::Hello {
-                meta: serde_json::to_vec(&meta).unwrap(),
-                tokenizer_json: TOKENIZER.to_vec(),
-            })
-            .unwrap();
-        assert!(front.wait_ready(Duration::from_secs(5)).unwrap().is_some());
-        Self { front, to_front, from_front, answers: BTreeMap::new() }
-    }
-
-    fn submit(&self, handle: u64, protocol: Protocol, body: &[u8], generation: Generation) {
-        self.front.submit(handle, protocol, body.to_vec(), generation, false);
-    }
-
-    /// The next message to the engine.
-    fn told(&mut self) -> Option<ToEngine> {
-        for _ in 0..100 {
-            match self.from_front.recv().unwrap() {
-                Received::Message(message) => return Some(message),
-                Received::Tick => {}
-                Received::Closed => return None,
-            }
-        }
-        None
-    }
-
-    fn submitted(&mut self) -> Submit {
-        match self.told() {
-            Some(ToEngine::Submit(submit)) => *submit,
-            other => panic!("{other:?} is no request"),
-        }
-    }
-
-    fn say(&self, batch: Batch) {
-        self.to_front.send(&ToFront::Batch(Box::new(batch))).unwrap();
-    }
-
-    /// Sends a text a token a batch; the last one ends it.
-    fn text(&self, request: u64, text: &str, finish: Finish) {
-        let last = text.len() - 1;
-        for (index, byte) in text.bytes().enumerate() {
-            let finish = (index == last).then_some(finish);
-            self.say(Batch {
-                rows: vec![Row { request, choice: 0, token: u32::from(byte), finish }],
-                ..Batch::default()
-            });
-        }
-    }
-
-    fn take(&mut self) -> Vec<Ready> {
-        let (mut bytes, mut ready) = (Vec::new(), Vec::new());
-        self.front.take_ready(&mut bytes, &mut ready);
-        for item in &ready {
-            let answer = self.answers.entry(item.handle).or_default();
-            assert!(!answer.2, "bytes after the end");
-            answer.0.extend_from_slice(&bytes[item.bytes.clone()]);
-            answer.1 = answer.1.max(item.status);
-            answer.2 = item.ended;
-        }
-        ready
-    }
-
-    /// Waits for the end of an answer.
-    fn answer(&mut self, handle: u64) -> (String, u16) {
-        let until = Instant::now() + Duration::from_secs(5);
-        while !self.answers.get(&handle).is_some_and(|answer| answer.2) {
-            assert!(Instant::now() < until, "no end of {handle}");
-            self.take();
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let (bytes, status, _) = self.answers.remove(&handle).unwrap();
-        (String::from_utf8(bytes).unwrap(), status)
-    }
-
-    fn error(&mut self, handle: u64) -> (serde_json::Value, u16) {
-        let (text, status) = self.answer(handle);
-        let mut body: serde_json::Value = serde_json::from_str(&text).unwrap();
-        (body["error"].take(), status)
-    }
-}
-
-fn contents(stream: &str) -> String {
-    stream
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: {"))
-        .map(|frame| serde_json::from_str::<serde_json::Value>(&format!("{{{frame}")).unwrap())
-        .filter_map(|frame| frame["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
-        .collect()
-}
+use common::{CHAT, Server, contents, generation};
 
 #[test]
 fn a_chat_is_rendered_tokenised_and_streamed() {
@@ -289,7 +137,13 @@ fn a_lagging_client_pauses_its_decoding_and_is_given_up_later() {
     server.submit(1, Protocol::Chat, CHAT, Generation { max_tokens: Some(40), ..generation() });
     server.submitted();
     server.front.hold(1, true);
-    let row = |token: u8| Row { request: 1, choice: 0, token: u32::from(token), finish: None };
+    let row = |token: u8| Row {
+        request: 1,
+        choice: 0,
+        token: u32::from(token),
+        finish: None,
+        logprobs: None,
+    };
     let batch = |token| Batch { rows: vec![row(token)], ..Batch::default() };
     (0..20).for_each(|_| server.say(batch(b'a')));
     assert_eq!(server.told(), Some(ToEngine::Hold { request: 1, on: true }));
@@ -356,7 +210,7 @@ fn the_engines_death_ends_everything_at_once() {
     }
     server.text(1, "a", Finish::Length);
     server.say(Batch {
-        rows: vec![Row { request: 2, choice: 0, token: 98, finish: None }],
+        rows: vec![Row { request: 2, choice: 0, token: 98, finish: None, logprobs: None }],
         ..Batch::default()
     });
     assert_eq!(server.answer(1).1, 200);

@@ -7,6 +7,7 @@ mod message;
 mod transport;
 
 pub use message::{
-    Batch, Failure, Finish, Gauges, Params, Refused, Row, Started, Submit, ToEngine, ToFront,
+    Batch, Beam, Failure, Finish, Gauges, Logprobs, Params, PromptLogprobs, Refused, Row, Started,
+    Submit, ToEngine, ToFront,
 };
 pub use transport::{LinkError, Received, Receiver, Sender, pair};

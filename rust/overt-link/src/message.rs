@@ -15,10 +15,34 @@ pub struct Params {
     pub top_k: u32,
     /// 0 keeps all.
     pub min_p: f32,
+    /// 1 keeps all.
+    pub typical_p: f32,
+    /// Divides positive and multiplies negative logits of tokens of prompt and output; 1 changes nothing.
+    pub repetition_penalty: f32,
+    /// Taken from a token's logit for each time it was made.
+    pub frequency_penalty: f32,
+    /// Taken from a token's logit once it was made.
+    pub presence_penalty: f32,
+    /// Added to the logits of tokens; each token once.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// The only tokens that may be made; none: all.
+    pub allowed_token_ids: Option<Vec<u32>>,
+    /// Token sequences that may not be made, none empty.
+    pub bad_words: Vec<Vec<u32>>,
+    /// Tokens before anything but `max_tokens` may end the choice.
+    pub min_tokens: u32,
     /// The request's noise; choice i draws its own stream from it.
     pub seed: u64,
+    /// Alternatives whose log probabilities are told beside each token's own; none: no log probabilities.
+    pub logprobs: Option<u32>,
+    /// The same for the tokens of the prompt.
+    pub prompt_logprobs: Option<u32>,
+    /// Search for the likeliest texts instead of drawing; `n` is the width.
+    pub beam: Option<Beam>,
     /// Stop strings, none empty.
     pub stop: Vec<String>,
+    /// Patterns that end a choice (see `overt_text::StopRegex`), numbered behind the strings.
+    pub stop_regex: Vec<String>,
     /// Stop tokens beside the model's own.
     pub stop_token_ids: Vec<u32>,
     /// The model's end-of-turn tokens do not end a choice.
@@ -37,6 +61,48 @@ pub struct Params {
     pub salt: u64,
 }
 
+impl Default for Params {
+    /// Draws from all tokens, one token, with nothing set.
+    fn default() -> Self {
+        Self {
+            max_tokens: 1,
+            temperature: 1.0,
+            top_p: 1.0,
+            top_k: 0,
+            min_p: 0.0,
+            typical_p: 1.0,
+            repetition_penalty: 1.0,
+            frequency_penalty: 0.0,
+            presence_penalty: 0.0,
+            logit_bias: Vec::new(),
+            allowed_token_ids: None,
+            bad_words: Vec::new(),
+            min_tokens: 0,
+            seed: 0,
+            logprobs: None,
+            prompt_logprobs: None,
+            beam: None,
+            stop: Vec::new(),
+            stop_regex: Vec::new(),
+            stop_token_ids: Vec::new(),
+            ignore_eos: false,
+            skip_special_tokens: true,
+            special_breaks_stop: false,
+            priority: 0,
+            key: 0,
+            user: 0,
+            salt: 0,
+        }
+    }
+}
+
+/// Beam search.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Beam {
+    /// A text's score is its log probability divided by its length to this power.
+    pub length_penalty: f32,
+}
+
 /// A request: `prompts.len() × n` choices, choice `p × n + j` being the j-th of prompt p.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submit {
@@ -48,6 +114,8 @@ pub struct Submit {
     pub n: u32,
     /// How to sample and when to stop.
     pub params: Params,
+    /// The health probe: one token past the queue, in a row and a block of its own.
+    pub probe: bool,
 }
 
 /// From the API process to the engine.
@@ -76,14 +144,38 @@ pub enum Finish {
     EndOfTurn,
     /// One of the request's `stop_token_ids`; the token is not text.
     StopToken(u32),
-    /// One of the request's stop strings, by its index.
+    /// One of the request's stop strings or, numbered behind them, patterns.
     StopText(u32),
     /// `max_tokens` or the context.
     Length,
 }
 
+/// How likely a token was where it stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Logprobs {
+    /// Natural logarithm of its probability.
+    pub logprob: f32,
+    /// 1: the likeliest.
+    pub rank: u32,
+    /// The likeliest tokens there, the likeliest first.
+    pub top: Vec<(u32, f32)>,
+}
+
+/// Log probabilities of a stretch of a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PromptLogprobs {
+    /// The request.
+    pub request: u64,
+    /// The prompt.
+    pub prompt: u32,
+    /// Place of the first token told of; nothing stands before token 0, so it has none.
+    pub first: u32,
+    /// One a token.
+    pub tokens: Vec<Logprobs>,
+}
+
 /// One token of one choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The request.
     pub request: u64,
@@ -93,6 +185,8 @@ pub struct Row {
     pub token: u32,
     /// Set on the choice's last token.
     pub finish: Option<Finish>,
+    /// Where the request asked for it.
+    pub logprobs: Option<Box<Logprobs>>,
 }
 
 /// A choice's prefill is done; sent with its first token.
@@ -125,6 +219,8 @@ pub enum Failure {
     Step,
     /// Its logits were NaN or infinite.
     NotFinite,
+    /// What it allows, bans and biases leaves no token to take.
+    NothingAllowed,
 }
 
 /// The engine's state after a step; counters only grow.
@@ -153,7 +249,7 @@ pub struct Gauges {
 }
 
 /// What one step brought, or what changed while idle.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
     /// Requests accepted into the queue.
     pub admitted: Vec<u64>,
@@ -161,6 +257,8 @@ pub struct Batch {
     pub refused: Vec<(u64, Refused)>,
     /// Choices whose first token is in `rows`.
     pub started: Vec<Started>,
+    /// Prompts' log probabilities; all of a prompt's come before its first token or with it.
+    pub prompt_logprobs: Vec<PromptLogprobs>,
     /// New tokens.
     pub rows: Vec<Row>,
     /// Requests that ended with an error.

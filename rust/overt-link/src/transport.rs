@@ -197,6 +197,9 @@ mod tests {
                     choice: i % 3,
                     token: i.wrapping_mul(2_654_435_761),
                     finish: (i % 5 == 0).then_some(Finish::StopText(i)),
+                    logprobs: (i % 7 == 0).then(|| {
+                        Box::new(crate::Logprobs { logprob: -0.5, rank: i, top: vec![(i, -1.5)] })
+                    }),
                 })
                 .collect(),
             ..Batch::default()

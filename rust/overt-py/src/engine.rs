@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overt_engine::{COLUMNS, Config, EngineError, FLAG_ALL_GREEDY, Inbox};
+use overt_engine::{COLUMNS, Config, EngineError, FLAG_ALL_GREEDY, FLAG_PROMPT_LOGPROBS, Inbox};
 use overt_link::{Sender, ToFront};
 use overt_sched::arena;
 use parking_lot::Mutex;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBrokenPipeError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::raw::{self, Arena};
 
@@ -83,9 +83,27 @@ impl Engine {
         py.detach(|| self.inbox.wait(Duration::from_millis(timeout_ms)))
     }
 
-    fn decide(&self, py: Python<'_>, plan_id: u64, tokens: PyBuffer<i32>) -> PyResult<()> {
+    fn edits<'py>(&self, py: Python<'py>, plan_id: u64) -> Option<Bound<'py, PyBytes>> {
+        let block = py.detach(|| self.inner.lock().engine.edits(plan_id));
+        block.map(|block| PyBytes::new(py, &block))
+    }
+
+    #[pyo3(signature = (plan_id, tokens, logprobs = None, prompt_logprobs = None))]
+    fn decide(
+        &self,
+        py: Python<'_>,
+        plan_id: u64,
+        tokens: PyBuffer<i32>,
+        logprobs: Option<PyBuffer<i32>>,
+        prompt_logprobs: Option<PyBuffer<i32>>,
+    ) -> PyResult<()> {
         let tokens = tokens.to_vec(py)?;
-        py.detach(|| self.inner.lock().engine.decide(plan_id, &tokens)).map_err(to_python)
+        let words = |buffer: Option<PyBuffer<i32>>| {
+            buffer.map_or(Ok(Vec::new()), |buffer| buffer.to_vec(py))
+        };
+        let (logprobs, prompt_logprobs) = (words(logprobs)?, words(prompt_logprobs)?);
+        py.detach(|| self.inner.lock().engine.decide(plan_id, &tokens, &logprobs, &prompt_logprobs))
+            .map_err(to_python)
     }
 
     fn fail(&self, py: Python<'_>) -> PyResult<()> {
@@ -146,6 +164,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PARAM_COLUMNS", PyTuple::new(module.py(), COLUMNS)?)?;
     module.add("HEADER", PyTuple::new(module.py(), arena::HEADER)?)?;
     module.add("FLAG_ALL_GREEDY", FLAG_ALL_GREEDY)?;
+    module.add("FLAG_PROMPT_LOGPROBS", FLAG_PROMPT_LOGPROBS)?;
     module.add_class::<Engine>()?;
     module.add_function(wrap_pyfunction!(cannot_start, module)?)?;
     module.add_function(wrap_pyfunction!(arena_layout, module)?)

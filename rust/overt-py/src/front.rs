@@ -3,7 +3,10 @@
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use overt_front::{Config, Generation, Protocol, Ready};
+use overt_front::{
+    Config, ErrorShape, Generation, Overflow, Protocol, Ready, ReasoningField, Report, Shape, Side,
+    StopField,
+};
 use parking_lot::Mutex;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
@@ -28,9 +31,25 @@ struct Params {
     top_p: f32,
     top_k: u32,
     min_p: f32,
+    typical_p: f32,
+    repetition_penalty: f32,
+    presence_penalty: f32,
+    frequency_penalty: f32,
+    logit_bias: Vec<(u32, f32)>,
+    allowed_token_ids: Option<Vec<u32>>,
+    bad_words: Vec<String>,
+    min_tokens: u32,
     seed: Option<i64>,
     n: u32,
+    best_of: u32,
+    beam: bool,
+    length_penalty: f32,
+    logprobs: Option<u32>,
+    prompt_logprobs: Option<u32>,
+    echo: bool,
+    tokens_as_ids: bool,
     stop: Vec<String>,
+    stop_regex: Vec<String>,
     stop_token_ids: Vec<u32>,
     ignore_eos: bool,
     skip_special_tokens: bool,
@@ -45,19 +64,98 @@ struct Params {
     tools: bool,
     add_generation_prompt: bool,
     continue_final_message: bool,
+    assistant_to_user: bool,
+    add_special_tokens: Option<bool>,
+    suffix: Option<String>,
+    /// -1: to what fits.
+    truncate_prompt_tokens: Option<i64>,
+    truncation_side: String,
+    overflow: String,
+    max_tokens_field: String,
+    strict: Option<Vec<String>>,
+    id: Option<String>,
+    fingerprint: Option<String>,
+    extra: String,
+    report: Option<(String, String)>,
+    copies: bool,
+    tell_ends: bool,
+    token_ids: bool,
+    continuous_usage: bool,
+    obfuscation: bool,
+    stop_field: String,
+    reasoning_field: String,
+    cached_tokens: bool,
+    empty_content: bool,
+    error_shape: String,
 }
 
-impl From<Params> for Generation {
-    fn from(params: Params) -> Self {
-        Self {
+impl TryFrom<Params> for Generation {
+    type Error = PyErr;
+
+    fn try_from(params: Params) -> PyResult<Self> {
+        let shape = Shape {
+            stop: one_of(
+                "stop_field",
+                &params.stop_field,
+                [
+                    ("stop_reason", StopField::StopReason),
+                    ("matched_stop", StopField::MatchedStop),
+                    ("none", StopField::None),
+                ],
+            )?,
+            reasoning: one_of(
+                "reasoning_field",
+                &params.reasoning_field,
+                [
+                    ("both", ReasoningField::Both),
+                    ("reasoning", ReasoningField::Reasoning),
+                    ("reasoning_content", ReasoningField::ReasoningContent),
+                    ("none", ReasoningField::None),
+                ],
+            )?,
+            cached_tokens: params.cached_tokens,
+            empty_content: params.empty_content,
+            errors: error_shape(&params.error_shape)?,
+        };
+        let overflow = one_of(
+            "overflow",
+            &params.overflow,
+            [
+                ("clamp", Overflow::Clamp),
+                ("clamp_within", Overflow::ClampWithin),
+                ("refuse", Overflow::Refuse),
+            ],
+        )?;
+        let side = one_of(
+            "truncation_side",
+            &params.truncation_side,
+            [("left", Side::Left), ("right", Side::Right)],
+        )?;
+        Ok(Self {
             max_tokens: params.max_tokens,
             temperature: params.temperature,
             top_p: params.top_p,
             top_k: params.top_k,
             min_p: params.min_p,
+            typical_p: params.typical_p,
+            repetition_penalty: params.repetition_penalty,
+            presence_penalty: params.presence_penalty,
+            frequency_penalty: params.frequency_penalty,
+            logit_bias: params.logit_bias,
+            allowed_token_ids: params.allowed_token_ids,
+            bad_words: params.bad_words,
+            min_tokens: params.min_tokens,
             seed: params.seed.map(i64::cast_unsigned),
             n: params.n,
+            best_of: params.best_of,
+            beam: params.beam,
+            length_penalty: params.length_penalty,
+            logprobs: params.logprobs,
+            prompt_logprobs: params.prompt_logprobs,
+            echo: params.echo,
+            tokens_as_ids: params.tokens_as_ids,
             stop: params.stop,
+            stop_regex: params.stop_regex,
             stop_token_ids: params.stop_token_ids,
             ignore_eos: params.ignore_eos,
             skip_special_tokens: params.skip_special_tokens,
@@ -72,8 +170,49 @@ impl From<Params> for Generation {
             tools: params.tools,
             add_generation_prompt: params.add_generation_prompt,
             continue_final_message: params.continue_final_message,
-        }
+            assistant_to_user: params.assistant_to_user,
+            add_special_tokens: params.add_special_tokens,
+            suffix: params.suffix,
+            truncate_prompt_tokens: params
+                .truncate_prompt_tokens
+                .map(|most| u32::try_from(most).ok()),
+            truncation_side: side,
+            overflow,
+            max_tokens_field: params.max_tokens_field,
+            strict: params.strict,
+            id: params.id,
+            fingerprint: params.fingerprint,
+            extra: params.extra,
+            report: params.report.map(|(effects, more)| Report { effects, more }),
+            copies: params.copies,
+            tell_ends: params.tell_ends,
+            token_ids: params.token_ids,
+            continuous_usage: params.continuous_usage,
+            obfuscation: params.obfuscation,
+            shape,
+        })
     }
+}
+
+/// The value that `name` stands for.
+fn one_of<T: Copy, const N: usize>(field: &str, name: &str, known: [(&str, T); N]) -> PyResult<T> {
+    let found = known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+        PyValueError::new_err(format!("{field} {name:?} is none of {}", names.join(", ")))
+    })
+}
+
+pub(crate) fn error_shape(name: &str) -> PyResult<ErrorShape> {
+    one_of(
+        "error_shape",
+        name,
+        [
+            ("openai", ErrorShape::OpenAi),
+            ("vllm", ErrorShape::Vllm),
+            ("sglang", ErrorShape::SgLang),
+        ],
+    )
 }
 
 #[pymethods]
@@ -119,8 +258,18 @@ impl Front {
         chunked: bool,
     ) -> PyResult<()> {
         let protocol = protocol_named(protocol)?;
-        py.detach(|| self.front.submit(handle, protocol, body.to_vec(), params.into(), chunked));
+        let generation = Generation::try_from(params)?;
+        py.detach(|| self.front.submit(handle, protocol, body.to_vec(), generation, chunked));
         Ok(())
+    }
+
+    fn probe(&self, py: Python<'_>, handle: u64) {
+        py.detach(|| self.front.probe(handle));
+    }
+
+    #[getter]
+    fn fills_gaps(&self) -> bool {
+        self.front.model().is_some_and(|model| model.fim.is_some())
     }
 
     fn start(&self, py: Python<'_>, handle: u64) -> Option<u32> {
@@ -197,7 +346,7 @@ fn protocol_named(name: &str) -> PyResult<Protocol> {
 
 fn to_python(error: overt_front::RequestError) -> PyErr {
     let body = error.body;
-    RequestError::new_err((error.status, body.message, body.kind, body.param, body.code))
+    RequestError::new_err((body.status, body.message, body.kind, body.param, body.code))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -93,15 +93,25 @@ fn render_chat(
 }
 
 #[pyfunction]
-#[pyo3(signature = (message, r#type, param, code))]
+#[pyo3(signature = (message, r#type, param, code, status = 400, shape = "openai"))]
 fn error_body<'py>(
     py: Python<'py>,
     message: String,
     r#type: String,
     param: Option<String>,
     code: Option<String>,
-) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &overt_wire::error_body(&ErrorBody { message, kind: r#type, param, code }))
+    status: u16,
+    shape: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let error = ErrorBody { message, kind: r#type, param, code, status };
+    let shape = crate::front::error_shape(shape)?;
+    Ok(PyBytes::new(py, &overt_wire::error_body(&error, shape)))
+}
+
+#[pyfunction]
+fn json_outline(body: &[u8]) -> (usize, Option<String>) {
+    let outline = overt_front::outline(body);
+    (outline.depth, outline.twice.map(|name| String::from_utf8_lossy(name).into_owned()))
 }
 
 fn value_error(error: impl std::fmt::Display) -> PyErr {
@@ -111,5 +121,6 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Tokenizer>()?;
     module.add_function(wrap_pyfunction!(render_chat, module)?)?;
-    module.add_function(wrap_pyfunction!(error_body, module)?)
+    module.add_function(wrap_pyfunction!(error_body, module)?)?;
+    module.add_function(wrap_pyfunction!(json_outline, module)?)
 }

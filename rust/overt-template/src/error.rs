@@ -66,9 +66,21 @@ impl fmt::Display for Raised {
 
 impl StdError for Raised {}
 
+/// Marks an error whose detail is in this crate's own words.
+#[derive(Debug)]
+struct Own;
+
+impl fmt::Display for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("own words")
+    }
+}
+
+impl StdError for Own {}
+
 /// A failed operation inside the template.
 pub(crate) fn invalid(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidOperation, message.into())
+    Error::new(ErrorKind::InvalidOperation, message.into()).with_source(Own)
 }
 
 /// Reads the engine's error of compiling.
@@ -88,7 +100,7 @@ pub(crate) fn render(error: &Error, fuel: u64) -> TemplateError {
     if root.kind() == ErrorKind::OutOfFuel {
         return TemplateError::Budget { line, fuel };
     }
-    TemplateError::Render { line, message: describe(root) }
+    TemplateError::Render { line, message: explain(root) }
 }
 
 fn chain(error: &Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
@@ -105,4 +117,24 @@ fn describe(error: &Error) -> String {
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
     }
+}
+
+/// What went wrong, for those who sent the conversation: they know neither the engine nor its types.
+fn explain(error: &Error) -> String {
+    if let (Some(detail), true) = (error.detail(), chain(error).any(|cause| cause.is::<Own>())) {
+        return detail.to_owned();
+    }
+    let words = match error.kind() {
+        ErrorKind::UndefinedError | ErrorKind::MissingArgument => {
+            "it needs a value that the request does not give"
+        }
+        ErrorKind::UnknownFilter
+        | ErrorKind::UnknownTest
+        | ErrorKind::UnknownFunction
+        | ErrorKind::UnknownMethod => {
+            "it calls something that a value of the request does not have"
+        }
+        _ => "a value of the request is missing or of a kind that it cannot work with",
+    };
+    words.to_owned()
 }

@@ -2,13 +2,14 @@
 //!
 //! A [`Tokenizer`] is made from the bytes of a `tokenizer.json`. Its [`TokenTable`] says which bytes
 //! each token stands for, so that a [`Detokenizer`] appends bytes instead of decoding again, and a
-//! [`StopMatcher`] finds stop strings in what comes out, byte by byte, wherever it was cut.
+//! [`StopMatcher`] finds stop strings and patterns in what comes out, wherever it was cut.
 
 mod detokenizer;
 mod error;
 mod fallback;
 mod scheme;
 mod stop;
+mod stop_regex;
 mod table;
 mod tokenizer;
 mod utf8;
@@ -16,5 +17,6 @@ mod utf8;
 pub use detokenizer::{Detokenizer, Pushed};
 pub use error::TextError;
 pub use stop::StopMatcher;
+pub use stop_regex::{StopRegex, StopRegexError};
 pub use table::TokenTable;
 pub use tokenizer::Tokenizer;

@@ -1,18 +1,21 @@
-//! Stop strings, found wherever the text was cut.
+//! Stop strings and patterns, found wherever the text was cut.
 
 use std::sync::Arc;
 
+use crate::stop_regex::{Search, StopRegex};
 use crate::utf8::Assembler;
 
-/// Finds the first stop string in a text that comes in pieces.
+/// Finds the first stop string or pattern in a text that comes in pieces.
 ///
 /// The match that ends first wins; of those that end together the one that starts first, then the one
-/// earlier in the list. Each byte is looked at once. Cloning starts from the same state and is cheap.
+/// earlier in the list, in which patterns stand after strings. Each byte is looked at once, by a pattern
+/// once for each place where a match may have begun. Cloning starts from the same state and is cheap.
 #[derive(Debug, Clone)]
 pub struct StopMatcher {
     stops: Arc<Stops>,
     /// How much of each stop the text ends with.
     progress: Vec<usize>,
+    searches: Vec<Search>,
     /// Text that may begin a stop.
     held: String,
     include_stop: bool,
@@ -23,36 +26,53 @@ pub struct StopMatcher {
 
 #[derive(Debug)]
 struct Stops {
-    patterns: Vec<Pattern>,
+    strings: Vec<StopString>,
     /// Bytes that begin a stop: all others can be passed over while none is under way.
     begins: [bool; 256],
 }
 
 #[derive(Debug)]
-struct Pattern {
+struct StopString {
     bytes: Vec<u8>,
     /// For each prefix, its longest proper suffix that is a prefix too.
     borders: Vec<usize>,
+}
+
+struct Found {
+    /// Where in the piece that was scanned.
+    end: usize,
+    /// Bytes of the match.
+    length: usize,
+    index: usize,
 }
 
 impl StopMatcher {
     /// A matcher of `stops`; an empty string among them never matches.
     #[must_use]
     pub fn new<S: AsRef<str>>(stops: &[S]) -> Self {
-        let patterns: Vec<Pattern> = stops.iter().map(|stop| Pattern::new(stop.as_ref())).collect();
+        let strings: Vec<StopString> =
+            stops.iter().map(|stop| StopString::new(stop.as_ref())).collect();
         let mut begins = [false; 256];
-        for first in patterns.iter().filter_map(|pattern| pattern.bytes.first()) {
+        for first in strings.iter().filter_map(|stop| stop.bytes.first()) {
             begins[usize::from(*first)] = true;
         }
         Self {
-            progress: vec![0; patterns.len()],
-            stops: Arc::new(Stops { patterns, begins }),
+            progress: vec![0; strings.len()],
+            searches: Vec::new(),
+            stops: Arc::new(Stops { strings, begins }),
             held: String::new(),
             include_stop: false,
             matched: false,
             utf8: Assembler::default(),
             scratch: String::new(),
         }
+    }
+
+    /// With these patterns as well, the first of which has the index after the last string's.
+    #[must_use]
+    pub fn patterns(mut self, patterns: &[StopRegex]) -> Self {
+        self.searches = patterns.iter().map(Search::new).collect();
+        self
     }
 
     /// Whether the text released at a match ends with the stop or before it.
@@ -68,34 +88,37 @@ impl StopMatcher {
         if self.matched {
             return None;
         }
-        if self.stops.patterns.is_empty() {
+        if self.has_none() {
             out.push_str(text);
             return None;
         }
-        let Some((end, stop)) = self.scan(text.as_bytes()) else {
-            let keep = self.progress.iter().copied().max().unwrap_or(0);
+        let Some(Found { end, length, index }) = self.scan(text) else {
+            let patterns = self.searches.iter().map(Search::held);
+            let keep = self.progress.iter().copied().chain(patterns).max().unwrap_or(0);
             self.release(text, keep, out);
             return None;
         };
-        let keep = if self.include_stop { 0 } else { self.stops.patterns[stop].bytes.len() };
+        let keep = if self.include_stop { 0 } else { length };
         self.release(&text[..end], keep, out);
         self.held.clear();
-        Some(stop)
+        Some(index)
     }
 
     /// As [`push`](Self::push) on the bytes of a token, without output: finds the same stop at the same token
     /// as text made of the same bytes does. Bytes that are no UTF-8 count as the U+FFFD that stands for them.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Option<usize> {
-        if self.matched || self.stops.patterns.is_empty() {
+        if self.matched || self.has_none() {
             return None;
         }
-        if self.utf8.is_empty() && std::str::from_utf8(bytes).is_ok() {
-            return self.scan(bytes).map(|found| found.1);
+        if self.utf8.is_empty()
+            && let Ok(text) = std::str::from_utf8(bytes)
+        {
+            return self.scan(text).map(|found| found.index);
         }
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
         self.utf8.push(bytes, &mut text);
-        let found = self.scan(text.as_bytes()).map(|found| found.1);
+        let found = self.scan(&text).map(|found| found.index);
         self.scratch = text;
         found
     }
@@ -113,10 +136,30 @@ impl StopMatcher {
         self.held.clear();
         self.utf8.clear();
         self.progress.fill(0);
+        self.searches.iter_mut().for_each(Search::reset);
     }
 
-    /// Where the first match ends in `bytes`, and of which stop.
-    fn scan(&mut self, bytes: &[u8]) -> Option<(usize, usize)> {
+    fn has_none(&self) -> bool {
+        self.stops.strings.is_empty() && self.searches.is_empty()
+    }
+
+    /// The first match in `text`, of a string or a pattern.
+    fn scan(&mut self, text: &str) -> Option<Found> {
+        let mut found = self.scan_strings(text.as_bytes());
+        for (number, search) in self.searches.iter_mut().enumerate() {
+            // What ends later is of no interest. Stop strings are text: they end where a character does.
+            let before = found.as_ref().map_or(text, |found| text.get(..found.end).unwrap_or(text));
+            let Some((end, length)) = search.scan(before) else { continue };
+            if found.as_ref().is_none_or(|found| end < found.end || length > found.length) {
+                found = Some(Found { end, length, index: self.progress.len() + number });
+            }
+        }
+        self.matched = found.is_some();
+        found
+    }
+
+    /// The first match of a string in `bytes`.
+    fn scan_strings(&mut self, bytes: &[u8]) -> Option<Found> {
         let stops = Arc::clone(&self.stops);
         let mut under_way = self.progress.iter().any(|length| *length > 0);
         for (at, byte) in bytes.iter().enumerate() {
@@ -125,19 +168,18 @@ impl StopMatcher {
             }
             under_way = false;
             let mut found: Option<usize> = None;
-            for (index, (pattern, length)) in
-                stops.patterns.iter().zip(&mut self.progress).enumerate()
+            for (index, (stop, length)) in stops.strings.iter().zip(&mut self.progress).enumerate()
             {
-                *length = pattern.step(*length, *byte);
+                *length = stop.step(*length, *byte);
                 under_way |= *length > 0;
-                let longest = found.map_or(0, |best| stops.patterns[best].bytes.len());
-                if *length == pattern.bytes.len() && *length > longest {
+                let longest = found.map_or(0, |best| stops.strings[best].bytes.len());
+                if *length == stop.bytes.len() && *length > longest {
                     found = Some(index);
                 }
             }
             if let Some(index) = found {
-                self.matched = true;
-                return Some((at + 1, index));
+                let length = stops.strings[index].bytes.len();
+                return Some(Found { end: at + 1, length, index });
             }
         }
         None
@@ -162,7 +204,7 @@ impl StopMatcher {
     }
 }
 
-impl Pattern {
+impl StopString {
     fn new(stop: &str) -> Self {
         let bytes = stop.as_bytes().to_vec();
         let mut borders = vec![0; bytes.len() + 1];

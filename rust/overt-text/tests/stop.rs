@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common {
+    pub(crate) mod cuts;
+}
+
+use common::cuts::{certain, cut};
 use overt_text::StopMatcher;
 use proptest::prelude::*;
 
@@ -37,19 +42,6 @@ fn text(max: usize) -> impl Strategy<Value = String> {
 
 fn stops() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec(text(5), 0..4)
-}
-
-fn cut<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    for cut in cuts {
-        let at = rest.char_indices().map(|c| c.0).nth(*cut).unwrap_or(rest.len());
-        let (piece, later) = rest.split_at(at);
-        pieces.push(piece);
-        rest = later;
-    }
-    pieces.push(rest);
-    pieces
 }
 
 proptest! {
@@ -105,24 +97,6 @@ proptest! {
             prop_assert_eq!(on_bytes.push_bytes(token), on_text.push(new, &mut out));
         }
     }
-}
-
-/// Lossy text of the bytes without an incomplete end.
-fn certain(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    let mut rest = bytes;
-    while let Err(error) = std::str::from_utf8(rest) {
-        let valid = error.valid_up_to();
-        out.push_str(std::str::from_utf8(&rest[..valid]).unwrap());
-        match error.error_len() {
-            Some(length) => {
-                out.push('\u{fffd}');
-                rest = &rest[valid + length..];
-            }
-            None => return out,
-        }
-    }
-    out + std::str::from_utf8(rest).unwrap()
 }
 
 #[test]

@@ -2,13 +2,25 @@
 
 use overt_parse::{Event, Events};
 
-use crate::{ErrorBody, Finish, Head, StopReason, Usage, Writer, envelope, error, json};
+use crate::envelope::{self, Said};
+use crate::{
+    ErrorBody, Finish, Head, Options, PromptToken, ReasoningField, StopReason, TokenLogprobs,
+    Usage, Writer, error, json, logprobs, prompt_logprobs, token_ids,
+};
 
 /// Gathers, and writes everything in `end`.
 pub(crate) struct ChatJson {
     /// The body up to the bracket that opens the choices.
     head: Vec<u8>,
     choices: Vec<Choice>,
+    options: Options,
+    /// The prompt's log probabilities, as JSON; empty: none.
+    prompt: Vec<u8>,
+    /// Members of the whole answer at its end, a comma before each: the head's and the prompt's ids.
+    extra: Vec<u8>,
+    prompt_ids: Vec<u8>,
+    /// The choices to write; `None`: all.
+    order: Option<Vec<u32>>,
 }
 
 /// All text is escaped as it comes.
@@ -17,7 +29,13 @@ struct Choice {
     content: Vec<u8>,
     reasoning: Vec<u8>,
     calls: Vec<Call>,
-    /// `"finish_reason":…,"stop_reason":…`.
+    /// Entries, commas between them.
+    logprobs: Vec<u8>,
+    /// Ids of the tokens, commas between them.
+    ids: Vec<u8>,
+    /// How far into `ids` they said something; those after may still turn out to be of hidden reasoning.
+    said: usize,
+    /// `"finish_reason":…` and the stop field.
     finish: Vec<u8>,
 }
 
@@ -30,20 +48,67 @@ struct Call {
 }
 
 impl ChatJson {
-    pub(crate) fn new(head: &Head, choices: u32) -> Self {
+    pub(crate) fn new(head: &Head, options: Options, choices: u32) -> Self {
         let mut bytes = Vec::new();
         envelope::head(head, "chat.completion", &mut bytes);
-        Self { head: bytes, choices: vec![Choice::default(); choices as usize] }
+        let mut extra = Vec::new();
+        envelope::extra(head, &mut extra);
+        Self {
+            head: bytes,
+            choices: vec![Choice::default(); choices as usize],
+            options,
+            prompt: Vec::new(),
+            extra,
+            prompt_ids: Vec::new(),
+            order: None,
+        }
     }
 }
 
 impl Writer for ChatJson {
+    fn prompt_tokens(&mut self, prompt: u32, ids: &[u32]) {
+        // A chat has one prompt.
+        if prompt == 0 && self.options.token_ids {
+            self.prompt_ids.clear();
+            envelope::member("prompt_token_ids", &token_ids::array(ids), &mut self.prompt_ids);
+        }
+    }
+
+    fn tokens(&mut self, choice: u32, ids: &[u32]) {
+        if self.options.token_ids
+            && let Some(choice) = self.choices.get_mut(choice as usize)
+        {
+            token_ids::join(ids, &mut choice.ids);
+        }
+    }
+
     fn begin(&mut self, _choice: u32, _out: &mut Vec<u8>) {}
 
-    fn events(&mut self, choice: u32, events: &Events, _out: &mut Vec<u8>) {
+    fn events(
+        &mut self,
+        choice: u32,
+        events: &Events,
+        logprobs: &[TokenLogprobs],
+        _out: &mut Vec<u8>,
+    ) {
         let Some(choice) = self.choices.get_mut(choice as usize) else { return };
+        let said = envelope::said(events, self.options.shape);
+        if said == Said::Hidden {
+            choice.ids.truncate(choice.said);
+            return;
+        }
         for event in events.iter() {
             choice.add(event);
+        }
+        let logprobs = if self.options.logprobs { logprobs } else { &[] };
+        if !logprobs.is_empty() {
+            if !choice.logprobs.is_empty() {
+                choice.logprobs.push(b',');
+            }
+            logprobs::entries(logprobs, self.options.tokens_as_ids, &mut choice.logprobs);
+        }
+        if said == Said::Something || !logprobs.is_empty() {
+            choice.said = choice.ids.len();
         }
     }
 
@@ -56,24 +121,43 @@ impl Writer for ChatJson {
     ) {
         let Some(choice) = self.choices.get_mut(choice as usize) else { return };
         choice.finish.clear();
-        envelope::finish(envelope::chat_finish(finish), reason, &mut choice.finish);
+        let finish = Some(envelope::chat_finish(finish));
+        envelope::finish(finish, reason, self.options.shape.stop, &mut choice.finish);
+    }
+
+    fn prompt_logprobs(&mut self, prompt: u32, tokens: &[PromptToken], _out: &mut Vec<u8>) {
+        // A chat has one prompt.
+        if prompt == 0 {
+            self.prompt.clear();
+            prompt_logprobs::write(tokens, &mut self.prompt);
+        }
+    }
+
+    fn select(&mut self, order: &[u32]) {
+        self.order = Some(order.to_vec());
     }
 
     fn end(&mut self, usage: &Usage, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.head);
-        for (index, choice) in self.choices.iter().enumerate() {
+        let chosen = envelope::chosen(&self.choices, self.order.as_deref());
+        for (index, (_, choice)) in chosen.enumerate() {
             if index > 0 {
                 out.push(b',');
             }
-            choice.write(index, out);
+            choice.write(index, self.options, out);
         }
         out.extend_from_slice(b"],");
-        envelope::usage(usage, out);
+        envelope::usage(usage, self.options.shape, out);
+        if !self.prompt.is_empty() {
+            envelope::member("prompt_logprobs", &self.prompt, out);
+        }
+        out.extend_from_slice(&self.extra);
+        out.extend_from_slice(&self.prompt_ids);
         out.push(b'}');
     }
 
     fn error(&mut self, error: &ErrorBody, out: &mut Vec<u8>) {
-        error::write(error, out);
+        error::write(error, self.options.shape.errors, out);
     }
 }
 
@@ -99,14 +183,17 @@ impl Choice {
         }
     }
 
-    fn write(&self, index: usize, out: &mut Vec<u8>) {
+    fn write(&self, index: usize, options: Options, out: &mut Vec<u8>) {
+        let Options { logprobs, token_ids: ids, shape, .. } = options;
         out.extend_from_slice(b"{\"index\":");
         json::number(index as u64, out);
         out.extend_from_slice(b",\"message\":{\"role\":\"assistant\",\"content\":");
-        if self.content.is_empty() && !self.calls.is_empty() {
+        if self.content.is_empty() && !self.calls.is_empty() && !shape.empty_content {
             out.extend_from_slice(b"null");
         } else {
-            quoted(&self.content, out);
+            out.push(b'"');
+            out.extend_from_slice(&self.content);
+            out.push(b'"');
         }
         out.extend_from_slice(b",\"refusal\":null");
         if !self.calls.is_empty() {
@@ -119,20 +206,35 @@ impl Choice {
             }
             out.push(b']');
         }
-        if !self.reasoning.is_empty() {
-            out.extend_from_slice(b",\"reasoning_content\":");
-            quoted(&self.reasoning, out);
-            out.extend_from_slice(b",\"reasoning\":");
-            quoted(&self.reasoning, out);
+        let fields: &[&str] = match shape.reasoning {
+            _ if self.reasoning.is_empty() => &[],
+            ReasoningField::Both => &["reasoning_content", "reasoning"],
+            ReasoningField::Reasoning => &["reasoning"],
+            ReasoningField::ReasoningContent => &["reasoning_content"],
+            ReasoningField::None => &[],
+        };
+        for field in fields {
+            envelope::member(field, b"\"", out);
+            out.extend_from_slice(&self.reasoning);
+            out.push(b'"');
         }
-        out.extend_from_slice(b"},\"logprobs\":null,");
-        envelope::finish_or_null(&self.finish, out);
+        out.extend_from_slice(b"},\"logprobs\":");
+        if logprobs {
+            out.extend_from_slice(logprobs::CHAT_OPEN);
+            out.extend_from_slice(&self.logprobs);
+            out.extend_from_slice(logprobs::CHAT_CLOSE);
+        } else {
+            out.extend_from_slice(b"null");
+        }
+        out.push(b',');
+        if self.finish.is_empty() {
+            envelope::finish(None, None, shape.stop, out);
+        } else {
+            out.extend_from_slice(&self.finish);
+        }
+        if ids {
+            token_ids::write(&self.ids, out);
+        }
         out.push(b'}');
     }
-}
-
-fn quoted(escaped: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    out.extend_from_slice(escaped);
-    out.push(b'"');
 }

@@ -2,59 +2,110 @@
 
 use overt_parse::{Event, Events};
 
-use crate::envelope::{self, Envelope};
-use crate::{ErrorBody, Finish, Head, Options, StopReason, Usage, Writer, error, json};
+use crate::envelope::{self, Envelope, Said};
+use crate::token_ids::Waiting;
+use crate::{
+    ErrorBody, Finish, Head, Options, ReasoningField, StopReason, TokenLogprobs, Usage, Writer,
+    error, json, logprobs,
+};
 
-/// Closes the delta and the choice of every frame but the finish frame.
-const MORE: &[u8] = b"},\"logprobs\":null,\"finish_reason\":null}";
+/// Closes the delta and says how nothing ended, on all frames but the finish frame and those with log probabilities.
+const MORE: &[u8] = b"},\"logprobs\":null,\"finish_reason\":null";
 
 /// Writes frames as the events come.
 pub(crate) struct ChatStream {
     envelope: Envelope,
+    ids: Waiting,
 }
 
 impl ChatStream {
     pub(crate) fn new(head: &Head, options: Options, choices: u32) -> Self {
-        Self { envelope: Envelope::new(head, "chat.completion.chunk", options, choices) }
+        let envelope = Envelope::new(head, "chat.completion.chunk", options, choices);
+        Self { envelope, ids: Waiting::new(options.token_ids, choices) }
     }
 
     /// Up to the inside of the delta.
-    fn open(&self, choice: u32, out: &mut Vec<u8>) {
+    fn open(&mut self, choice: u32, out: &mut Vec<u8>) {
         self.envelope.open(out);
-        out.extend_from_slice(b"{\"index\":");
+        out.extend_from_slice(b"\"index\":");
         json::number(u64::from(choice), out);
         out.extend_from_slice(b",\"delta\":{");
     }
 
-    /// From the inside of the delta on.
-    fn close(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(MORE);
+    /// From the inside of the delta to the end of a frame that says how nothing ended.
+    fn close(&mut self, choice: u32, tokens: &[TokenLogprobs], out: &mut Vec<u8>) {
+        if tokens.is_empty() {
+            out.extend_from_slice(MORE);
+        } else {
+            out.extend_from_slice(b"},\"logprobs\":");
+            out.extend_from_slice(logprobs::CHAT_OPEN);
+            logprobs::entries(tokens, self.envelope.options.tokens_as_ids, out);
+            out.extend_from_slice(logprobs::CHAT_CLOSE);
+            out.extend_from_slice(b",\"finish_reason\":null");
+        }
+        self.ids.write(choice, out);
         self.envelope.close(out);
     }
 }
 
 impl Writer for ChatStream {
+    fn prompt_tokens(&mut self, prompt: u32, ids: &[u32]) {
+        // A chat has one prompt.
+        if prompt == 0 && self.envelope.options.token_ids {
+            self.envelope.prompt_tokens(ids);
+        }
+    }
+
+    fn tokens(&mut self, choice: u32, ids: &[u32]) {
+        self.ids.add(choice, ids);
+    }
+
+    fn usage(&mut self, usage: &Usage) {
+        self.envelope.count(usage);
+    }
+
     fn begin(&mut self, choice: u32, out: &mut Vec<u8>) {
         if !self.envelope.has(choice) {
             return;
         }
         self.open(choice, out);
         out.extend_from_slice(b"\"role\":\"assistant\",\"content\":\"\"");
-        self.close(out);
+        // Ids of tokens stand beside what the tokens said.
+        out.extend_from_slice(MORE);
+        self.envelope.close(out);
     }
 
-    fn events(&mut self, choice: u32, events: &Events, out: &mut Vec<u8>) {
+    fn events(
+        &mut self,
+        choice: u32,
+        events: &Events,
+        logprobs: &[TokenLogprobs],
+        out: &mut Vec<u8>,
+    ) {
         if !self.envelope.has(choice) {
             return;
         }
+        let Options { logprobs: asked, shape, .. } = self.envelope.options;
+        if envelope::said(events, shape) == Said::Hidden {
+            return self.ids.forget(choice);
+        }
+        // What no frame has carried yet.
+        let mut tokens = if asked { logprobs } else { &[] };
         for event in events.iter() {
-            // Nothing in the frames says that a call is complete.
-            if let Event::ToolEnd { .. } = event {
-                continue;
+            match event {
+                // Nothing in the frames says that a call is complete.
+                Event::ToolEnd { .. } => continue,
+                Event::Reasoning(_) if shape.reasoning == ReasoningField::None => continue,
+                _ => {}
             }
             self.open(choice, out);
-            delta(event, out);
-            self.close(out);
+            delta(event, shape.reasoning, out);
+            self.close(choice, std::mem::take(&mut tokens), out);
+        }
+        if !tokens.is_empty() {
+            self.open(choice, out);
+            out.extend_from_slice(b"\"content\":\"\"");
+            self.close(choice, tokens, out);
         }
     }
 
@@ -70,8 +121,9 @@ impl Writer for ChatStream {
         }
         self.open(choice, out);
         out.extend_from_slice(b"},\"logprobs\":null,");
-        envelope::finish(envelope::chat_finish(finish), reason, out);
-        out.push(b'}');
+        let stop = self.envelope.options.shape.stop;
+        envelope::finish(Some(envelope::chat_finish(finish)), reason, stop, out);
+        self.ids.write(choice, out);
         self.envelope.close(out);
     }
 
@@ -80,24 +132,29 @@ impl Writer for ChatStream {
     }
 
     fn error(&mut self, error: &ErrorBody, out: &mut Vec<u8>) {
-        error::frames(error, out);
+        error::frames(error, self.envelope.options.shape.errors, out);
     }
 }
 
 /// The inside of a delta.
-fn delta(event: Event<'_>, out: &mut Vec<u8>) {
+fn delta(event: Event<'_>, field: ReasoningField, out: &mut Vec<u8>) {
     match event {
         Event::Text(text) => {
             out.extend_from_slice(b"\"content\":");
             json::string(text, out);
         }
         Event::Reasoning(text) => {
-            out.extend_from_slice(b"\"reasoning_content\":");
+            out.extend_from_slice(match field {
+                ReasoningField::Reasoning => b"\"reasoning\":",
+                _ => b"\"reasoning_content\":",
+            });
             let start = out.len();
             json::string(text, out);
-            let end = out.len();
-            out.extend_from_slice(b",\"reasoning\":");
-            out.extend_from_within(start..end);
+            if field == ReasoningField::Both {
+                let end = out.len();
+                out.extend_from_slice(b",\"reasoning\":");
+                out.extend_from_within(start..end);
+            }
         }
         Event::ToolStart { index, id, name } => {
             out.extend_from_slice(b"\"tool_calls\":[{\"index\":");

@@ -1,6 +1,11 @@
 //! What the frames and bodies of all protocols share: head, usage, how a choice ended.
 
-use crate::{Finish, Head, Options, StopReason, Usage, json, sse};
+use overt_parse::{Event, Events};
+
+use crate::{
+    Finish, Head, Options, ReasoningField, Shape, StopField, StopReason, Usage, json, sse,
+    token_ids,
+};
 
 /// `"id":…,"object":…,"created":…,"model":…,"choices":[` after an opening brace.
 pub(crate) fn head(head: &Head, object: &str, out: &mut Vec<u8>) {
@@ -19,24 +24,52 @@ pub(crate) fn head(head: &Head, object: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"choices\":[");
 }
 
+/// The head's further members, a comma before them.
+pub(crate) fn extra(head: &Head, out: &mut Vec<u8>) {
+    if !head.extra.is_empty() {
+        out.push(b',');
+        out.extend_from_slice(head.extra.as_bytes());
+    }
+}
+
+/// `,"name":json`.
+pub(crate) fn member(name: &str, json: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    out.extend_from_slice(json);
+}
+
 /// `"usage":{…}`.
-pub(crate) fn usage(usage: &Usage, out: &mut Vec<u8>) {
+pub(crate) fn usage(usage: &Usage, shape: Shape, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\"usage\":{\"prompt_tokens\":");
     json::number(usage.prompt_tokens, out);
     out.extend_from_slice(b",\"completion_tokens\":");
     json::number(usage.completion_tokens, out);
     out.extend_from_slice(b",\"total_tokens\":");
     json::number(usage.prompt_tokens.saturating_add(usage.completion_tokens), out);
-    out.extend_from_slice(b",\"prompt_tokens_details\":{\"cached_tokens\":");
-    json::number(usage.cached_tokens, out);
-    out.extend_from_slice(b"}}");
+    if shape.cached_tokens {
+        out.extend_from_slice(b",\"prompt_tokens_details\":{\"cached_tokens\":");
+        json::number(usage.cached_tokens, out);
+        out.push(b'}');
+    }
+    out.push(b'}');
 }
 
-/// `"finish_reason":…,"stop_reason":…`.
-pub(crate) fn finish(finish: &str, reason: Option<&StopReason>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"\"finish_reason\":\"");
-    out.extend_from_slice(finish.as_bytes());
-    out.extend_from_slice(b"\",\"stop_reason\":");
+/// `"finish_reason":…` and the stop field; both null for a choice that never ended.
+pub(crate) fn finish(
+    finish: Option<&str>,
+    reason: Option<&StopReason>,
+    stop: StopField,
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(b"\"finish_reason\":");
+    json::optional(finish, out);
+    out.extend_from_slice(match stop {
+        StopField::StopReason => b",\"stop_reason\":",
+        StopField::MatchedStop => b",\"matched_stop\":",
+        StopField::None => return,
+    });
     match reason {
         None => out.extend_from_slice(b"null"),
         Some(StopReason::Text(text)) => json::string(text, out),
@@ -44,10 +77,39 @@ pub(crate) fn finish(finish: &str, reason: Option<&StopReason>, out: &mut Vec<u8
     }
 }
 
-/// How a choice ended; both null for one that never did.
-pub(crate) fn finish_or_null(finish: &[u8], out: &mut Vec<u8>) {
-    let unfinished: &[u8] = b"\"finish_reason\":null,\"stop_reason\":null";
-    out.extend_from_slice(if finish.is_empty() { unfinished } else { finish });
+/// What clients get of a chat's events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// Text of some field.
+    Something,
+    /// Nothing was said.
+    Nothing,
+    /// Reasoning alone, which this shape does not deliver.
+    Hidden,
+}
+
+pub(crate) fn said(events: &Events, shape: Shape) -> Said {
+    let mut said = Said::Nothing;
+    for event in events.iter() {
+        match event {
+            Event::ToolEnd { .. } => {}
+            Event::Reasoning(_) if shape.reasoning == ReasoningField::None => said = Said::Hidden,
+            _ => return Said::Something,
+        }
+    }
+    said
+}
+
+/// The choices that a body writes, each with its number in the response: all, or those of `order`.
+pub(crate) fn chosen<'a, T>(
+    choices: &'a [T],
+    order: Option<&'a [u32]>,
+) -> impl Iterator<Item = (usize, &'a T)> {
+    let count = order.map_or(choices.len(), <[u32]>::len);
+    (0..count).filter_map(move |at| {
+        let choice = order.map_or(at, |order| order[at] as usize);
+        Some((choice, choices.get(choice)?))
+    })
 }
 
 /// Chat's word for an end.
@@ -69,20 +131,37 @@ pub(crate) fn completion_finish(finish: Finish) -> &'static str {
 
 /// The bytes around the one choice of a stream's frame.
 pub(crate) struct Envelope {
+    pub(crate) options: Options,
     /// From `data: {` to the bracket that opens the choices.
     head: Vec<u8>,
-    /// From the bracket that closes the choices to the blank line.
-    tail: &'static [u8],
-    include_usage: bool,
     choices: u32,
+    /// The counts so far.
+    counts: Usage,
+    /// What the first frame has more than the others, a comma before each member; empty from then on.
+    extra: Vec<u8>,
+    prompt_ids: Vec<u8>,
+    /// Where in the output the open frame begins.
+    start: usize,
 }
+
+/// With padding the length of a frame is a multiple of this.
+const BLOCK: usize = 64;
 
 impl Envelope {
     pub(crate) fn new(head: &Head, object: &str, options: Options, choices: u32) -> Self {
         let mut bytes = sse::DATA.to_vec();
         self::head(head, object, &mut bytes);
-        let tail: &[u8] = if options.include_usage { b"],\"usage\":null}\n\n" } else { b"]}\n\n" };
-        Self { head: bytes, tail, include_usage: options.include_usage, choices }
+        let mut members = Vec::new();
+        extra(head, &mut members);
+        Self {
+            options,
+            head: bytes,
+            choices,
+            counts: Usage::default(),
+            extra: members,
+            prompt_ids: Vec::new(),
+            start: 0,
+        }
     }
 
     /// A choice of this response.
@@ -90,23 +169,60 @@ impl Envelope {
         choice < self.choices
     }
 
-    /// Opens a frame; the choice follows.
-    pub(crate) fn open(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.head);
+    /// From now on frames carry these counts, if any.
+    pub(crate) fn count(&mut self, counts: &Usage) {
+        self.counts = *counts;
     }
 
-    /// Ends a frame after its choice.
-    pub(crate) fn close(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.tail);
+    /// The ids of a chat's prompt, for the first frame.
+    pub(crate) fn prompt_tokens(&mut self, ids: &[u32]) {
+        self.prompt_ids.clear();
+        member("prompt_token_ids", &token_ids::array(ids), &mut self.prompt_ids);
+    }
+
+    /// Opens a frame; the inside of the choice follows.
+    pub(crate) fn open(&mut self, out: &mut Vec<u8>) {
+        self.start = out.len();
+        out.extend_from_slice(&self.head);
+        out.push(b'{');
+    }
+
+    /// Ends a frame after the inside of its choice.
+    pub(crate) fn close(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"}]");
+        if self.options.continuous_usage {
+            out.push(b',');
+            usage(&self.counts, self.options.shape, out);
+        } else if self.options.include_usage {
+            out.extend_from_slice(b",\"usage\":null");
+        }
+        self.first(out);
+        if self.options.obfuscation {
+            out.extend_from_slice(b",\"obfuscation\":\"");
+            // The quote, the brace and what ends the frame are still to come.
+            let length = out.len() - self.start + 2 + sse::END.len();
+            let padding = BLOCK - length % BLOCK;
+            // All of these are ASCII.
+            out.extend((0..padding).map(|_| fastrand::alphanumeric() as u8));
+            out.push(b'"');
+        }
+        out.push(b'}');
+        out.extend_from_slice(sse::END);
+    }
+
+    fn first(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.extra);
+        out.append(&mut self.prompt_ids);
     }
 
     /// The usage frame if asked for, and `[DONE]`.
-    pub(crate) fn end(&self, counts: &Usage, out: &mut Vec<u8>) {
-        if self.include_usage {
+    pub(crate) fn end(&mut self, counts: &Usage, out: &mut Vec<u8>) {
+        if self.options.include_usage {
             out.extend_from_slice(&self.head);
             out.extend_from_slice(b"],");
-            usage(counts, out);
-            out.extend_from_slice(b"}");
+            usage(counts, self.options.shape, out);
+            self.first(out);
+            out.push(b'}');
             out.extend_from_slice(sse::END);
         }
         out.extend_from_slice(sse::DONE);

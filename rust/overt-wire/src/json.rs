@@ -1,5 +1,7 @@
 //! JSON straight to bytes: strings and numbers.
 
+use std::io::Write;
+
 /// What a byte of a string asks for: 0 nothing, `u` a `\u00xx` escape, `2` and `3` a look at the
 /// character it leads, else the letter after the backslash.
 static ESCAPES: [u8; 256] = escapes();
@@ -91,6 +93,17 @@ pub(crate) fn number(mut value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
+/// OpenAI's log probability of a token that is out of the question, and the least that is written.
+const LEAST: f32 = -9999.0;
+
+/// Appends a log probability as the shortest decimal that reads back to it. JSON knows no infinity and no
+/// NaN: minus infinity, all else below -9999 and NaN become -9999.0, plus infinity the largest number.
+pub(crate) fn logprob(value: f32, out: &mut Vec<u8>) {
+    let value = if value.is_nan() { LEAST } else { value.clamp(LEAST, f32::MAX) };
+    // Writing to memory does not fail; `Debug` has a fraction or an exponent, as JSON spells them, always.
+    let _ = write!(out, "{value:?}");
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -127,7 +140,45 @@ mod tests {
         }
     }
 
+    fn spelt(value: f32) -> String {
+        let mut out = Vec::new();
+        logprob(value, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn log_probabilities() {
+        for (value, expected) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (-1.0, "-1.0"),
+            (-0.1, "-0.1"),
+            (-1e-7, "-1e-7"),
+            (-f32::MIN_POSITIVE, "-1.1754944e-38"),
+            (-9999.0, "-9999.0"),
+            (-1e4, "-9999.0"),
+            (f32::NEG_INFINITY, "-9999.0"),
+            (f32::NAN, "-9999.0"),
+            (f32::INFINITY, "3.4028235e38"),
+        ] {
+            assert_eq!(spelt(value), expected);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn every_log_probability_is_json_and_reads_back(bits in any::<u32>()) {
+            let value = f32::from_bits(bits);
+            let json = spelt(value);
+            prop_assert!(serde_json::from_str::<serde_json::Value>(&json).unwrap().is_number());
+            let read: f32 = json.parse().unwrap();
+            if value >= LEAST && value.is_finite() {
+                prop_assert_eq!(read.to_bits(), bits);
+            } else {
+                prop_assert!(read == LEAST || read == f32::MAX);
+            }
+        }
+
         #[test]
         fn every_string_reads_back(text in any::<String>()) {
             let json = written(&text);

@@ -6,11 +6,17 @@ use overt_wire::{ErrorBody, Finish, Head, Options, Protocol, StopReason, Usage, 
 use serde_json::Value;
 
 fn head() -> Head {
-    Head { id: "chatcmpl-1".into(), created: 17, model: "m\"1".into(), fingerprint: String::new() }
+    Head {
+        id: "chatcmpl-1".into(),
+        created: 17,
+        model: "m\"1".into(),
+        fingerprint: String::new(),
+        extra: String::new(),
+    }
 }
 
 fn make(protocol: Protocol, stream: bool, include_usage: bool) -> Box<dyn Writer> {
-    writer(protocol, stream, head(), Options { include_usage }, 1)
+    writer(protocol, stream, head(), Options { include_usage, ..Options::default() }, 1, 1)
 }
 
 fn events(fill: impl FnOnce(&mut Events)) -> Events {
@@ -27,16 +33,16 @@ const CHUNK: &str = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk"
 fn converse(mut writer: Box<dyn Writer>) -> String {
     let mut out = Vec::new();
     writer.begin(0, &mut out);
-    writer.events(0, &events(|e| e.reasoning("hm\n")), &mut out);
-    writer.events(0, &Events::new(), &mut out);
+    writer.events(0, &events(|e| e.reasoning("hm\n")), &[], &mut out);
+    writer.events(0, &Events::new(), &[], &mut out);
     let both = events(|e| {
         e.text("It’s ");
         e.tool_start(0, "call_1", "f");
         e.tool_args(0, "{\"a\":");
     });
-    writer.events(0, &both, &mut out);
-    writer.events(0, &events(|e| e.tool_args(0, "1}")), &mut out);
-    writer.events(0, &events(|e| e.tool_end(0)), &mut out);
+    writer.events(0, &both, &[], &mut out);
+    writer.events(0, &events(|e| e.tool_args(0, "1}")), &[], &mut out);
+    writer.events(0, &events(|e| e.tool_end(0)), &[], &mut out);
     writer.finish(0, Finish::ToolCalls, None, &mut out);
     writer.end(&USAGE, &mut out);
     String::from_utf8(out).unwrap()
@@ -89,7 +95,7 @@ fn a_completion_stream_byte_for_byte() {
     let mut out = Vec::new();
     writer.begin(0, &mut out);
     assert!(out.is_empty());
-    writer.events(0, &events(|e| e.text("a")), &mut out);
+    writer.events(0, &events(|e| e.text("a")), &[], &mut out);
     writer.finish(0, Finish::Length, None, &mut out);
     writer.end(&USAGE, &mut out);
     let open = r#"data: {"id":"chatcmpl-1","object":"text_completion","created":17,"model":"m\"1","choices":[{"index":0,"text":"#;
@@ -104,7 +110,7 @@ fn answer(protocol: Protocol, said: &Events, finish: Finish, reason: Option<&Sto
     let mut writer = make(protocol, false, false);
     let mut out = Vec::new();
     writer.begin(0, &mut out);
-    writer.events(0, said, &mut out);
+    writer.events(0, said, &[], &mut out);
     writer.finish(0, finish, reason, &mut out);
     assert!(out.is_empty(), "nothing before the end");
     writer.end(&USAGE, &mut out);
@@ -164,7 +170,7 @@ fn completions_know_no_tool_calls() {
 fn the_fingerprint_is_there_when_known() {
     let head = Head { fingerprint: "fp\\1".into(), ..head() };
     for stream in [true, false] {
-        let mut writer = writer(Protocol::Chat, stream, head.clone(), Options::default(), 1);
+        let mut writer = writer(Protocol::Chat, stream, head.clone(), Options::default(), 1, 1);
         let mut out = Vec::new();
         writer.begin(0, &mut out);
         writer.finish(0, Finish::Stop, None, &mut out);
@@ -179,8 +185,13 @@ fn the_fingerprint_is_there_when_known() {
 
 #[test]
 fn errors_end_a_stream_and_are_the_body_elsewhere() {
-    let error =
-        ErrorBody { message: "gone".into(), kind: "server_error".into(), param: None, code: None };
+    let error = ErrorBody {
+        message: "gone".into(),
+        kind: "server_error".into(),
+        param: None,
+        code: None,
+        status: 500,
+    };
     let body = r#"{"error":{"message":"gone","type":"server_error","param":null,"code":null}}"#;
     for protocol in [Protocol::Chat, Protocol::Completions] {
         let mut out = Vec::new();
@@ -188,7 +199,7 @@ fn errors_end_a_stream_and_are_the_body_elsewhere() {
         assert_eq!(String::from_utf8(out).unwrap(), format!("data: {body}\n\ndata: [DONE]\n\n"));
         let mut out = Vec::new();
         let mut json = make(protocol, false, true);
-        json.events(0, &events(|e| e.text("half an answer")), &mut out);
+        json.events(0, &events(|e| e.text("half an answer")), &[], &mut out);
         json.error(&error, &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), body);
     }
@@ -201,7 +212,7 @@ fn choices_that_are_not_of_the_response_leave_nothing() {
             let mut writer = make(protocol, stream, false);
             let mut out = Vec::new();
             writer.begin(1, &mut out);
-            writer.events(1, &events(|e| e.text("x")), &mut out);
+            writer.events(1, &events(|e| e.text("x")), &[], &mut out);
             writer.finish(1, Finish::Stop, None, &mut out);
             assert!(out.is_empty());
             writer.end(&USAGE, &mut out);

@@ -1,179 +1,20 @@
 //! What holds for every sequence of events.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panic")]
 
+mod common;
+
 use overt_parse::Events;
-use overt_wire::{Finish, Head, Options, Protocol, StopReason, Usage, chunk, writer};
+use overt_wire::{
+    Head, Options, PromptEntry, PromptToken, Protocol, TokenText, Usage, chunk, writer,
+};
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// What a choice says in one step.
-#[derive(Debug, Clone)]
-enum Say {
-    Text(String),
-    Reasoning(String),
-    /// A call with its arguments in fragments.
-    Call(String, Vec<String>),
-}
+use common::{CHOICES, ends, frames, join, number, options, protocols, run, steps};
 
-#[derive(Debug, Clone)]
-struct Step {
-    choice: u32,
-    says: Vec<Say>,
-}
-
-const CHOICES: u32 = 3;
-
-fn say() -> impl Strategy<Value = Say> {
-    prop_oneof![
-        any::<String>().prop_map(Say::Text),
-        any::<String>().prop_map(Say::Reasoning),
-        (any::<String>(), prop::collection::vec(any::<String>(), 0..4))
-            .prop_map(|(name, args)| Say::Call(name, args)),
-    ]
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..CHOICES, prop::collection::vec(say(), 0..4))
-        .prop_map(|(choice, says)| Step { choice, says });
-    prop::collection::vec(step, 0..12)
-}
-
-fn ending() -> impl Strategy<Value = (Finish, Option<StopReason>)> {
-    let finish = prop_oneof![Just(Finish::Stop), Just(Finish::Length), Just(Finish::ToolCalls)];
-    let reason = prop_oneof![
-        Just(None),
-        any::<String>().prop_map(|text| Some(StopReason::Text(text))),
-        any::<u32>().prop_map(|id| Some(StopReason::Token(id))),
-    ];
-    (finish, reason)
-}
-
-/// The bytes of a response in which every choice says its steps and ends, in reverse order.
-fn run(
-    protocol: Protocol,
-    stream: bool,
-    include_usage: bool,
-    model: &str,
-    steps: &[Step],
-    ends: &[(Finish, Option<StopReason>)],
-) -> Vec<u8> {
-    let head =
-        Head { id: "id-1".into(), created: 5, model: model.into(), fingerprint: "fp".into() };
-    let mut writer = writer(protocol, stream, head, Options { include_usage }, CHOICES);
-    let mut out = Vec::new();
-    let mut events = Events::new();
-    let mut calls = vec![0; CHOICES as usize];
-    for choice in 0..CHOICES {
-        writer.begin(choice, &mut out);
-    }
-    for step in steps {
-        events.clear();
-        let calls = &mut calls[step.choice as usize];
-        for say in &step.says {
-            match say {
-                Say::Text(text) => events.text(text),
-                Say::Reasoning(text) => events.reasoning(text),
-                Say::Call(name, args) => {
-                    events.tool_start(*calls, &format!("call-{}-{calls}", step.choice), name);
-                    args.iter().for_each(|text| events.tool_args(*calls, text));
-                    events.tool_end(*calls);
-                    *calls += 1;
-                }
-            }
-        }
-        writer.events(step.choice, &events, &mut out);
-    }
-    for choice in (0..CHOICES).rev() {
-        let (finish, reason) = &ends[choice as usize];
-        writer.finish(choice, *finish, reason.as_ref(), &mut out);
-    }
-    writer.end(&Usage { prompt_tokens: 1, completion_tokens: 2, cached_tokens: 0 }, &mut out);
-    out
-}
-
-/// The frames of a stream; its framing must hold.
-fn frames(stream: &[u8]) -> Vec<Value> {
-    let text = std::str::from_utf8(stream).unwrap();
-    let text = text.strip_suffix("data: [DONE]\n\n").expect("[DONE] last");
-    let mut frames = Vec::new();
-    for frame in text.split_terminator("\n\n") {
-        assert_eq!(frame.lines().count(), 1);
-        frames.push(serde_json::from_str(frame.strip_prefix("data: ").unwrap()).unwrap());
-    }
-    frames
-}
-
-fn append(object: &mut Map<String, Value>, key: &str, text: &Value) {
-    let text = text.as_str().unwrap();
-    match object.entry(key).or_insert(json!("")) {
-        Value::String(so_far) => so_far.push_str(text),
-        other => panic!("{key} is {other}"),
-    }
-}
-
-/// Joins a stream's frames as a client does, into the shape of the JSON answer.
-fn join(protocol: Protocol, frames: &[Value], include_usage: bool) -> Value {
-    let mut choices = vec![Map::new(); CHOICES as usize];
-    let mut usage = Value::Null;
-    for frame in frames {
-        assert_eq!(frame["id"], "id-1");
-        assert_eq!(frame.get("usage").is_some(), include_usage);
-        if frame["choices"] == json!([]) {
-            usage = frame["usage"].clone();
-            continue;
-        }
-        let [piece] = frame["choices"].as_array().unwrap().as_slice() else { panic!("{frame}") };
-        assert_eq!(piece["logprobs"], Value::Null);
-        let choice = &mut choices[usize::try_from(piece["index"].as_u64().unwrap()).unwrap()];
-        assert!(!choice.contains_key("finish_reason"), "a frame after the finish frame: {frame}");
-        if !piece["finish_reason"].is_null() {
-            choice.insert("finish_reason".into(), piece["finish_reason"].clone());
-            choice.insert("stop_reason".into(), piece["stop_reason"].clone());
-        }
-        if protocol == Protocol::Completions {
-            append(choice, "text", &piece["text"]);
-            continue;
-        }
-        let message = choice.entry("message").or_insert(json!({})).as_object_mut().unwrap();
-        for (key, value) in piece["delta"].as_object().unwrap() {
-            match key.as_str() {
-                "role" => {
-                    assert!(message.insert("role".into(), value.clone()).is_none());
-                }
-                "content" | "reasoning" | "reasoning_content" => append(message, key, value),
-                "tool_calls" => {
-                    let [call] = value.as_array().unwrap().as_slice() else { panic!("{frame}") };
-                    let calls = message.entry("tool_calls").or_insert(json!([]));
-                    let calls = calls.as_array_mut().unwrap();
-                    let index = usize::try_from(call["index"].as_u64().unwrap()).unwrap();
-                    if let Some(id) = call.get("id") {
-                        assert_eq!(index, calls.len());
-                        let name = &call["function"]["name"];
-                        calls.push(json!({"id": id, "type": call["type"],
-                            "function": {"name": name, "arguments": ""}}));
-                    }
-                    let function = calls[index]["function"].as_object_mut().unwrap();
-                    append(function, "arguments", &call["function"]["arguments"]);
-                }
-                other => panic!("{other}"),
-            }
-        }
-    }
-    for (index, choice) in choices.iter_mut().enumerate() {
-        choice.insert("index".into(), json!(index));
-        choice.insert("logprobs".into(), Value::Null);
-        if let Some(Value::Object(message)) = choice.get_mut("message") {
-            message.insert("refusal".into(), Value::Null);
-            if message["content"] == "" && message.contains_key("tool_calls") {
-                message["content"] = Value::Null;
-            }
-        }
-    }
-    json!({"choices": choices, "usage": usage})
-}
-
-fn chats() -> impl Strategy<Value = Protocol> {
-    prop_oneof![Just(Protocol::Chat), Just(Protocol::Completions)]
+fn empty_head() -> Head {
+    let (id, fingerprint, extra) = ("i".into(), String::new(), String::new());
+    Head { id, created: 0, model: "m".into(), fingerprint, extra }
 }
 
 proptest! {
@@ -181,29 +22,125 @@ proptest! {
 
     #[test]
     fn the_joined_stream_is_the_answer(
-        protocol in chats(),
+        protocol in protocols(),
         model in any::<String>(),
+        options in options(),
         steps in steps(),
-        ends in prop::collection::vec(ending(), CHOICES as usize),
+        ends in ends(),
     ) {
-        let stream = run(protocol, true, true, &model, &steps, &ends);
-        let joined = join(protocol, &frames(&stream), true);
-        let body = run(protocol, false, true, &model, &steps, &ends);
+        let stream = run(protocol, true, options, &model, &steps, &ends);
+        let joined = join(protocol, &frames(&stream), options);
+        let body = run(protocol, false, options, &model, &steps, &ends);
         let answer: Value = serde_json::from_slice(&body).unwrap();
         prop_assert_eq!(&joined["choices"], &answer["choices"]);
-        prop_assert_eq!(&joined["usage"], &answer["usage"]);
+        if options.include_usage {
+            prop_assert_eq!(&joined["usage"], &answer["usage"]);
+        }
+        for key in ["service_tier", "extra", "prompt_token_ids"] {
+            prop_assert_eq!(joined.get(key), answer.get(key), "{}", key);
+        }
+        prop_assert_eq!(&answer["extra"], &json!({"a": [1]}));
         prop_assert_eq!(&answer["model"], &model);
+    }
+
+    /// The number of entries is that of the tokens, and each says what it was given.
+    #[test]
+    fn every_token_has_its_entry(
+        protocol in protocols(), as_ids: bool, steps in steps(),
+        ends in ends(),
+    ) {
+        let options = Options { logprobs: true, tokens_as_ids: as_ids, ..Options::default() };
+        let body = run(protocol, false, options, "m", &steps, &ends);
+        let answer: Value = serde_json::from_slice(&body).unwrap();
+        for choice in 0..CHOICES {
+            let of_choice = steps.iter().filter(|step| step.choice == choice);
+            let tokens: Vec<_> = of_choice.flat_map(|step| &step.logprobs).collect();
+            let lists = &answer["choices"][choice as usize]["logprobs"];
+            let spelt = |token: &TokenText| {
+                if as_ids { format!("token_id:{}", token.id) } else { token.text.clone() }
+            };
+            let reads = |value: &Value, logprob: f32| {
+                let value = value.as_f64().unwrap() as f32;
+                let known = if logprob.is_nan() { -9999.0 } else { logprob.clamp(-9999.0, f32::MAX) };
+                value == known
+            };
+            if protocol == Protocol::Chat {
+                let entries = lists["content"].as_array().unwrap();
+                prop_assert_eq!(entries.len(), tokens.len());
+                for (entry, token) in entries.iter().zip(tokens) {
+                    let logprob = token.logprob.unwrap_or(f32::NAN);
+                    let itself = (&token.token, logprob, entry);
+                    let top = entry["top_logprobs"].as_array().unwrap();
+                    prop_assert_eq!(top.len(), token.top.len());
+                    let top = token.top.iter().zip(top).map(|((t, l), e)| (t, *l, e));
+                    for (token, logprob, entry) in top.chain([itself]) {
+                        prop_assert_eq!(entry["token"].as_str().unwrap(), spelt(token));
+                        prop_assert_eq!(&entry["bytes"], &json!(token.bytes));
+                        prop_assert!(reads(&entry["logprob"], logprob));
+                    }
+                }
+                continue;
+            }
+            for list in ["text_offset", "token_logprobs", "tokens", "top_logprobs"] {
+                prop_assert_eq!(lists[list].as_array().unwrap().len(), tokens.len());
+            }
+            for (at, token) in tokens.iter().enumerate() {
+                prop_assert_eq!(lists["text_offset"][at].as_u64(), Some(token.offset));
+                prop_assert_eq!(lists["tokens"][at].as_str().unwrap(), spelt(&token.token));
+                let Some(logprob) = token.logprob else {
+                    prop_assert!(lists["token_logprobs"][at].is_null());
+                    prop_assert!(lists["top_logprobs"][at].is_null());
+                    continue;
+                };
+                prop_assert!(reads(&lists["token_logprobs"][at], logprob));
+                let map = lists["top_logprobs"][at].as_object().unwrap();
+                prop_assert!(map.contains_key(&spelt(&token.token)));
+                prop_assert!(map.len() <= token.top.len() + 1);
+                for (other, _) in &token.top {
+                    prop_assert!(map.contains_key(&spelt(other)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn prompt_log_probabilities_are_json(
+        protocol in protocols(),
+        tokens in prop::collection::vec(prop::collection::vec((0..4u32, any::<String>(), number(), any::<u32>()), 0..4), 0..4),
+    ) {
+        let tokens: Vec<_> = tokens.into_iter().map(|entries| PromptToken {
+            entries: entries.into_iter().map(|(id, text, logprob, rank)| PromptEntry { id, text, logprob, rank }).collect(),
+        }).collect();
+        let head = empty_head();
+        let mut writer = writer(protocol, false, head, Options::default(), 1, 1);
+        let mut out = Vec::new();
+        writer.prompt_logprobs(0, &tokens, &mut out);
+        writer.end(&Usage::default(), &mut out);
+        let body: Value = serde_json::from_slice(&out).unwrap();
+        let place = if protocol == Protocol::Chat { &body } else { &body["choices"][0] };
+        let written = place["prompt_logprobs"].as_array().unwrap();
+        prop_assert_eq!(written.len(), tokens.len());
+        for (value, token) in written.iter().zip(&tokens) {
+            prop_assert_eq!(value.is_null(), token.entries.is_empty());
+            for entry in &token.entries {
+                let first = token.entries.iter().find(|other| other.id == entry.id).unwrap();
+                let value = &value[entry.id.to_string()];
+                prop_assert_eq!(value["decoded_token"].as_str().unwrap(), &first.text);
+                prop_assert_eq!(value["rank"].as_u64().unwrap(), u64::from(first.rank));
+            }
+        }
     }
 
     #[test]
     fn without_usage_no_frame_names_it(
-        protocol in chats(),
+        protocol in protocols(),
         steps in steps(),
-        ends in prop::collection::vec(ending(), CHOICES as usize),
+        ends in ends(),
     ) {
-        let frames = frames(&run(protocol, true, false, "m", &steps, &ends));
-        let joined = join(protocol, &frames, false);
-        prop_assert_eq!(&joined["usage"], &Value::Null);
+        let options = Options::default();
+        let frames = frames(&run(protocol, true, options, "m", &steps, &ends));
+        let joined = join(protocol, &frames, options);
+        prop_assert_eq!(joined.get("usage"), None);
         let finishes = frames.iter().filter(|f| !f["choices"][0]["finish_reason"].is_null()).count();
         prop_assert_eq!(finishes, CHOICES as usize);
     }
@@ -223,10 +160,10 @@ proptest! {
         }
         for protocol in [Protocol::Chat, Protocol::Completions] {
             for stream in [true, false] {
-                let head = Head { id: "i".into(), created: 0, model: "m".into(), fingerprint: "".into() };
-                let mut writer = writer(protocol, stream, head, Options::default(), 1);
+                let head = empty_head();
+                let mut writer = writer(protocol, stream, head, Options::default(), 1, 1);
                 let mut out = Vec::new();
-                writer.events(0, &events, &mut out);
+                writer.events(0, &events, &[], &mut out);
                 writer.end(&Usage::default(), &mut out);
                 if stream {
                     frames(&out);

@@ -11,20 +11,25 @@ from overt.api.hot import Call, add_hot_route
 from overt.contract.effects import Effect, header
 from overt.contract.errors import ApiError
 from overt.contract.models import validate
-from overt.contract.params import check_template_fields
+from overt.contract.template import check_template_fields
+
+_OF_MESSAGES = ("tools", "tool_choice", "chat_template_kwargs", "documents", "add_generation_prompt")
+"""Fields that change nothing beside `prompt`."""
 
 
 async def tokenize(call: Call) -> int:
     """Token ids of a prompt or of rendered messages."""
     state = call.overt
     raw = await call.read()
-    checked, effects = validate("tokenize", raw)
+    checked, effects = validate("tokenize", raw, state.deployment.limits)
     body: dict[str, Any] = checked.__dict__
     state.deployment.named(body["model"])
     if (body["prompt"] is None) == (body["messages"] is None):
         raise ApiError(400, "Send either `prompt` or `messages`.", param="prompt")
     if body["messages"] is not None:
         check_template_fields(body, state.deployment, effects)
+    else:
+        effects.extend(Effect(name, "inert") for name in _OF_MESSAGES if body[name] is not None)
     opened = body["add_generation_prompt"]
     protocol = "completions" if body["messages"] is None else "chat"
 
@@ -48,7 +53,7 @@ async def detokenize(call: Call) -> int:
     """Text of token ids, special tokens included."""
     state = call.overt
     raw = await call.read()
-    checked, effects = validate("detokenize", raw)
+    checked, effects = validate("detokenize", raw, state.deployment.limits)
     body: dict[str, Any] = checked.__dict__
     state.deployment.named(body["model"])
     try:
