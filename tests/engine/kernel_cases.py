@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from overt.engine.attention import PagedStep, Prefill, Scratch, decode_groups
+from overt.engine.attention import PagedStep, Prefill, Rule, Scratch, decode_groups
 from overt.engine.attention_cuda import CudaStep
 from overt.engine.kv import KvCache, LayerShape
 from overt.engine.noise import gumbel, row_keys, token_words
@@ -25,12 +25,24 @@ def caches(shape: LayerShape) -> tuple[KvCache, KvCache]:
     return pair[0], pair[1]
 
 
-@pytest.mark.parametrize("window", [None, 5, 40])
-@pytest.mark.parametrize(("heads", "shape"), [(6, LayerShape(2, 24, 24)), (3, LayerShape(3, 24, 16))])
+NARROW, UNEVEN = (6, LayerShape(2, 24, 24)), (3, LayerShape(3, 24, 16))
+
+
+@pytest.mark.parametrize(
+    ("heads", "shape", "window", "softcap", "sinks"),
+    [(*kind, window, None, False) for kind in (NARROW, UNEVEN) for window in (None, 5, 40)]
+    + [(*NARROW, None, 3.0, False), (*NARROW, 5, None, True), (*UNEVEN, 40, 0.7, True)],
+)
 @pytest.mark.parametrize("decode", [0, 3])
 @pytest.mark.parametrize("prompts", [[], [(0, 70), (90, 7)]], ids=["decode", "prefill"])
 def test_attention(
-    prompts: list[tuple[int, int]], decode: int, heads: int, shape: LayerShape, window: int | None
+    prompts: list[tuple[int, int]],
+    decode: int,
+    heads: int,
+    shape: LayerShape,
+    window: int | None,
+    softcap: float | None,
+    sinks: bool,
 ) -> None:
     """`prompts` is (tokens computed before, tokens now) each."""
     if not decode and not prompts:
@@ -52,6 +64,7 @@ def test_attention(
     value = torch.randn(tokens, shape.heads, shape.value_dim)
     mapping = torch.tensor(slots)
     seq_lens = torch.tensor(lengths, dtype=torch.int32)
+    rule = Rule(0.2, window, softcap, torch.randn(heads) * 3 if sinks else None)
     expected = PagedStep(
         cache=reference,
         scratch=Scratch(reference, MAX_BLOCKS),
@@ -60,7 +73,7 @@ def test_attention(
         seq_lens=seq_lens,
         groups=decode_groups(lengths[:decode]),
         prefills=prefills,
-    ).attend(0, query, key, value, scale=0.2, window=window)
+    ).attend(0, query, key, value, rule)
     step = CudaStep(
         cache=ours,
         slot_mapping=mapping,
@@ -69,7 +82,7 @@ def test_attention(
         decode_rows=decode,
         prefills=prefills,
     )
-    actual = step.attend(0, query, key, value, scale=0.2, window=window)
+    actual = step.attend(0, query, key, value, rule)
     for mine, theirs in zip(ours.tensors(), reference.tensors(), strict=True):
         assert torch.equal(mine[16:], theirs[16:])
     torch.testing.assert_close(actual, expected, atol=2e-5, rtol=1e-4)

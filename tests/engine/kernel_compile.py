@@ -10,7 +10,7 @@ from overt.kernels import gumbel, paged_attention
 
 TARGET = GPUTarget("cuda", 90, 32)
 SIZES = {"KEY_DIM": 64, "VALUE_DIM": 64, "KEY_TILE": 64, "VALUE_TILE": 64}
-FLOATS = {"query", "key", "value", "key_cache", "value_cache", "output", "logits"}
+FLOATS = {"sinks", "query", "key", "value", "key_cache", "value_cache", "output", "logits"}
 FLOAT32 = {"partial", "maxima", "totals", "best", "temperature", "scores"}
 INT32 = {"tables", "lengths", "tiles", "keys_1", "keys_2", "words"}
 INT64 = {"slots", "tokens"}
@@ -26,7 +26,7 @@ def argument(name: str) -> str:
         return "*i32"
     if name in INT64:
         return "*i64"
-    return "fp32" if name == "scale" else "i32"
+    return "fp32" if name in ("scale", "softcap") else "i32"
 
 
 def compile_kernel(kernel: Any, constants: dict[str, int]) -> None:
@@ -40,7 +40,9 @@ def compile_kernel(kernel: Any, constants: dict[str, int]) -> None:
 
 
 compile_kernel(paged_attention._write_kv, {"KEY_DIM": 64, "VALUE_DIM": 64, "TILE": 64})
-compile_kernel(paged_attention._decode, SIZES | {"GROUP": 3, "WINDOW": 128, "QUERIES": 16, "TILE": 64})
-compile_kernel(paged_attention._combine, {"SPLITS": 16, "VALUE_DIM": 64, "VALUE_TILE": 64})
-compile_kernel(paged_attention._prefill, SIZES | {"GROUP": 3, "WINDOW": 128, "QUERIES": 64, "TILE": 32})
+for capped, sinks in ((False, False), (True, True)):
+    group = SIZES | {"CAPPED": capped, "GROUP": 3, "WINDOW": 128}
+    compile_kernel(paged_attention._decode, group | {"QUERIES": 16, "TILE": 64})
+    compile_kernel(paged_attention._combine, {"SINKS": sinks, "SPLITS": 16, "VALUE_DIM": 64, "VALUE_TILE": 64})
+    compile_kernel(paged_attention._prefill, group | {"SINKS": sinks, "QUERIES": 64, "TILE": 32})
 compile_kernel(gumbel._draw, {"TILE": 4096})

@@ -1,10 +1,19 @@
 """The reference attention against the textbook's, and what it refuses."""
 
 import random
+from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, Gemma2Config, GptOssConfig, LlamaConfig, MambaConfig
+from transformers import (
+    AutoModelForCausalLM,
+    BloomConfig,
+    Llama4TextConfig,
+    LlamaConfig,
+    MambaConfig,
+    MptConfig,
+    Phi3Config,
+)
 
 from engine.drive import CONFIGS, tiny_model
 from overt.engine.attention import (
@@ -12,6 +21,7 @@ from overt.engine.attention import (
     GROUP_BLOCKS,
     PagedStep,
     Prefill,
+    Rule,
     Scratch,
     UnsupportedModel,
     decode_groups,
@@ -24,27 +34,31 @@ SHAPE = LayerShape(2, 8, 12)
 MAX_BLOCKS = 40
 
 
-def textbook(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, scale: float, window: int | None
-) -> torch.Tensor:
+def textbook(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, rule: Rule) -> torch.Tensor:
     """Attention of one sequence, `query` being its last tokens, one query and head at a time."""
     tokens, heads, _ = query.shape
     output = torch.empty(tokens, heads, value.shape[-1])
     for token in range(tokens):
         last = key.shape[0] - tokens + token
-        first = 0 if window is None else max(0, last - window + 1)
+        first = 0 if rule.window is None else max(0, last - rule.window + 1)
         for head in range(heads):
             kv_head = head * key.shape[1] // heads
-            scores = key[first : last + 1, kv_head] @ query[token, head] * scale
-            output[token, head] = scores.softmax(0) @ value[first : last + 1, kv_head]
+            scores = key[first : last + 1, kv_head] @ query[token, head] * rule.scale
+            if rule.softcap is not None:
+                scores = (scores / rule.softcap).tanh() * rule.softcap
+            weights = scores.exp()
+            total = weights.sum() + (0.0 if rule.sinks is None else rule.sinks[head].exp())
+            output[token, head] = weights / total @ value[first : last + 1, kv_head]
     return output
 
 
 @pytest.mark.parametrize("window", [None, 1, 3, 16, 33, 100])
 @pytest.mark.parametrize("heads", [2, 6])
 @pytest.mark.parametrize("dirty", [False, True])
-def test_mixed_step(window: int | None, heads: int, dirty: bool) -> None:
+@pytest.mark.parametrize(("softcap", "sinks"), [(None, False), (1.5, False), (None, True), (0.5, True)])
+def test_mixed_step(window: int | None, heads: int, dirty: bool, softcap: float | None, sinks: bool) -> None:
     torch.manual_seed(2)
+    rule = Rule(0.3, window, softcap, torch.randn(heads) * 2 if sinks else None)
     # (context before this step, tokens of this step); decode rows first.
     rows = [(0, 1), (15, 1), (16, 1), (300, 1), (47, 1), (0, 40), (37, 50), (16, 5), (600, 9)]
     decode = 5
@@ -90,13 +104,9 @@ def test_mixed_step(window: int | None, heads: int, dirty: bool) -> None:
         torch.cat(queries),
         torch.cat([key for key, _ in new]),
         torch.cat([value for _, value in new]),
-        scale=0.3,
-        window=window,
+        rule,
     )
-    expected = [
-        textbook(query, key, value, scale=0.3, window=window)
-        for query, key, value in zip(queries, keys, values, strict=True)
-    ]
+    expected = [textbook(query, key, value, rule) for query, key, value in zip(queries, keys, values, strict=True)]
     torch.testing.assert_close(output, torch.cat(expected), atol=1e-5, rtol=1e-4)
 
 
@@ -126,19 +136,53 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "v
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        (Gemma2Config(**SMALL, num_key_value_heads=2, head_dim=8, intermediate_size=32), "Gemma2.*softcap"),
         (
-            GptOssConfig(**SMALL, num_key_value_heads=2, head_dim=8, intermediate_size=32, num_local_experts=2),
-            "GptOss.*s_aux",
+            Llama4TextConfig(**SMALL, num_key_value_heads=2, head_dim=8, intermediate_size=32, num_local_experts=2),
+            "Llama4.*layer 0 is of kind 'chunked_attention'",
         ),
         (MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=64, pad_token_id=0), "Mamba.*only 0"),
+        (BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=64), "Bloom.*of its 2 layers only 0"),
+        (MptConfig(d_model=32, n_heads=4, n_layers=2, vocab_size=64), "Mpt.*packed tokens"),
     ],
-    ids=["softcap", "sinks", "no attention"],
+    ids=["chunks", "no attention", "alibi", "alibi of its own"],
 )
 def test_families_that_are_refused_by_name(config: object, reason: str) -> None:
     model = AutoModelForCausalLM.from_config(config, attn_implementation=ATTENTION).eval()
-    with pytest.raises(UnsupportedModel, match=reason):
+    with pytest.raises(UnsupportedModel, match=reason) as refusal:
         check_model(model)
+    assert "\n" not in str(refusal.value)
+
+
+LONG = {
+    "max_position_embeddings": 256,
+    "original_max_position_embeddings": 64,
+    "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4},
+}
+DYNAMIC = {
+    "max_position_embeddings": 128,
+    "rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "most"),
+    [
+        (Phi3Config(**SMALL, num_key_value_heads=2, intermediate_size=32, **LONG), 64),
+        (LlamaConfig(**SMALL, num_key_value_heads=2, intermediate_size=32, **DYNAMIC), 128),
+    ],
+    ids=["longrope", "dynamic"],
+)
+def test_frequencies_that_would_follow_the_longest_row(config: Any, most: int) -> None:
+    model = AutoModelForCausalLM.from_config(config, attn_implementation=ATTENTION).eval()
+    for asked in (None, most + 1):
+        with pytest.raises(UnsupportedModel, match=rf"{type(model).__name__}.*--max-model-len {most}$"):
+            check_model(model, max_model_len=asked)
+    check_model(model, max_model_len=most)
+    rotary = model.model.rotary_emb
+    short = rotary.inv_freq.clone()
+    # A position beyond, as none will be, changes nothing any more.
+    rotary(torch.zeros(1, 1, 32), torch.tensor([[most * 2]]))
+    assert torch.equal(rotary.inv_freq, short)
 
 
 def test_a_model_whose_attention_does_more_is_refused() -> None:
@@ -167,7 +211,7 @@ def test_a_layer_that_does_not_call_our_attention_is_refused() -> None:
 @pytest.mark.parametrize(
     ("keywords", "named"),
     [
-        ({"softcap": 30.0}, "softcap"),
+        ({"head_mask": 1.0}, "head_mask"),
         ({"position_bias": 1}, "position_bias"),
         ({"dropout": 0.1}, "dropout"),
         ({"is_causal": False}, "later tokens"),

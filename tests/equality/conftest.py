@@ -1,16 +1,17 @@
 """Models with their oracles, made once."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import torch
 
+from equality.harness import MAX_MODEL_LEN
 from equality.oracle import Expected, generate
 from models.tiny import make
 from overt import _core
+from overt.engine.probe import check_model
 from overt.engine.runner import ATTENTION
 from overt.models import ModelFiles, load, resolve
 
@@ -38,6 +39,7 @@ QUESTIONS = (
     "What is water made of?",
     "Recommend a hobby.",
 )
+CHATS = [f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n" for question in QUESTIONS]
 
 
 @dataclass
@@ -53,26 +55,25 @@ class Case:
     """Tokens a prompt."""
 
 
-def _case(name: str, folder: Path | None) -> Case:
+def make_case(name: str, source: str, count: int, texts: Sequence[str] = CHATS) -> Case:
+    """The case of the model that `source` names: `count` tokens after each of `texts`."""
     torch.manual_seed(0)
-    files = resolve("demo" if folder is None else str(folder))
+    files = resolve(source)
     tokenizer = _core.Tokenizer(files.tokenizer_json)
-    prompts = [
-        tokenizer.encode(f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n", False)
-        for question in QUESTIONS
-    ]
+    prompts = [tokenizer.encode(text, True) for text in texts]
     # Longer than a block and a prefill chunk, so that every mode has something to cut.
     prompts = [prompt * (3 if index % 4 == 0 else 1) for index, prompt in enumerate(prompts)]
-    oracle = load(files, dtype="float32", device="cpu", attn_implementation="eager")
-    count = 48 if folder is not None or LONG in os.environ else 12
-    expected = generate(oracle, prompts, count)
-    model = load(files, dtype="float32", device="cpu", attn_implementation=ATTENTION)
+    model = load(files, dtype="float32", device="cpu", attn_implementation="eager")
+    expected = generate(model, prompts, count)
+    model.set_attn_implementation(ATTENTION)  # type: ignore[operator]
+    check_model(model, max_model_len=MAX_MODEL_LEN)
     return Case(name, model, files, prompts, expected, count)
 
 
 @pytest.fixture(scope="module", params=["smollm2", "llama", "qwen3", "mistral", "gemma3"])
-def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     """SmolLM2 and tiny random models of four families."""
     name: str = request.param
-    folder = None if name == "smollm2" else make(name, tmp_path_factory.mktemp(name))
-    return _case(name, folder)
+    if name == "smollm2":
+        return make_case(name, "demo", 48 if LONG in os.environ else 12)
+    return make_case(name, str(make(name, tmp_path_factory.mktemp(name))), 48)

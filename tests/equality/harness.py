@@ -22,6 +22,9 @@ from overt.models import ModelFiles
 NEVER = 2**31 - 1
 """No token has this id: nothing ends a text early."""
 
+MAX_MODEL_LEN = 512
+"""Tokens of a sequence."""
+
 
 class Recorder:
     """A runner that notes every token by request and choice."""
@@ -46,8 +49,8 @@ class Recorder:
         self._rows[plan_id] = [self._core.row(plan_id, row)[:2] if samples[row] else None for row in range(rows)]
         self._runner.launch(plan_id)
 
-    def sample(self, plan_id: int) -> None:
-        self._runner.sample(plan_id)
+    def sample(self, plan_id: int, edits: bytes | None = None) -> None:
+        self._runner.sample(plan_id, edits)
 
     def tokens(self, plan_id: int) -> np.ndarray:
         tokens = self._runner.tokens(plan_id)
@@ -55,6 +58,9 @@ class Recorder:
             if owner is not None:
                 self.texts[owner].append(token)
         return tokens
+
+    def logprobs(self, plan_id: int) -> tuple[Any | None, Any | None]:
+        return self._runner.logprobs(plan_id)
 
     def reset(self) -> None:
         self._runner.reset()
@@ -71,7 +77,7 @@ class Harness:
         num_blocks: int = 600,
         max_num_seqs: int = 16,
         max_num_batched_tokens: int = 512,
-        max_model_len: int = 512,
+        max_model_len: int = MAX_MODEL_LEN,
         prefix_cache: bool = True,
         overlap: bool = False,
     ) -> None:
@@ -107,6 +113,8 @@ class Harness:
             "lag_timeout_us": 60_000_000,
             "threads": 1,
             "tool_call_parser": "none",
+            "max_choices": 1024,
+            "max_prompt_logprobs_bytes": 1 << 26,
         }
         self.front = _core.Front(here.detach(), json.dumps(front).encode())
         meta = {

@@ -1,12 +1,14 @@
 """Writes a folder made by `models.tiny` as a GGUF file, as llama.cpp's converter lays it out."""
 
 import json
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
-from gguf.constants import GGMLQuantizationType
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors.numpy import load_file
 
 LAYER = {
@@ -35,14 +37,18 @@ def write(
     file: Path,
     *,
     arch: str,
-    kind: GGMLQuantizationType = GGMLQuantizationType.F32,
+    kinds: Sequence[GGMLQuantizationType] = (GGMLQuantizationType.F32,),
     tokenizer: dict[str, Any] | None = None,
     extra: dict[str, np.ndarray] | None = None,
     without: str = "",
+    sampling: dict[str, float] | None = None,
 ) -> Path:
-    """Writes `folder` as a GGUF file of `arch`, matrices quantised to `kind`.
+    """Writes `folder` as a GGUF file of `arch`, matrices quantised to `kinds` in turn.
 
-    `tokenizer` replaces metadata of the tokenizer, `extra` adds tensors, `without` leaves one out.
+    Types that the gguf package cannot make get random blocks.
+
+    `tokenizer` replaces metadata of the tokenizer, `extra` adds tensors, `without` leaves one out;
+    `sampling` is what the file recommends.
     """
     config = json.loads((folder / "config.json").read_text())
     writer = gguf.GGUFWriter(file, arch)
@@ -60,7 +66,10 @@ def write(
     writer.add_rope_freq_base(rope.get("full_attention", rope)["rope_theta"])
     if arch == "gemma3":
         writer.add_sliding_window(config["sliding_window"])
+    for key, value in (sampling or {}).items():
+        (writer.add_int32 if isinstance(value, int) else writer.add_float32)(f"general.sampling.{key}", value)
     _add_tokenizer(writer, folder, tokenizer or {})
+    kind = cycle(kinds)
     for name, tensor in load_file(folder / "model.safetensors").items():
         stem, _, suffix = name.rpartition(".")
         short = _name(stem, GEMMA_LAYER if arch == "gemma3" else LAYER) + "." + suffix
@@ -72,8 +81,9 @@ def write(
             tensor = _permute(tensor, kv_heads)
         if arch == "gemma3" and stem.endswith("norm"):
             tensor = tensor + np.float32(1)
-        if tensor.ndim == 2 and kind != GGMLQuantizationType.F32:
-            writer.add_tensor(short, gguf.quantize(tensor, kind), raw_dtype=kind)
+        if tensor.ndim == 2:
+            to = next(kind)
+            writer.add_tensor(short, quantise(tensor, to), raw_dtype=to)
         else:
             writer.add_tensor(short, tensor)
     for name, tensor in (extra or {}).items():
@@ -83,6 +93,42 @@ def write(
     writer.write_tensors_to_file()
     writer.close()
     return file
+
+
+def quantise(tensor: np.ndarray, kind: GGMLQuantizationType) -> np.ndarray:
+    """The bytes of `tensor` as `kind`; random blocks of finite values where the gguf package cannot make them."""
+    try:
+        return gguf.quantize(tensor, kind)
+    except NotImplementedError:
+        pass
+    width, size = GGML_QUANT_SIZES[kind]
+    generator = np.random.default_rng(0)
+    count = tensor.size // width
+    blocks = np.empty((0, size), np.uint8)
+    while len(blocks) < count:
+        more = generator.integers(0, 256, (count, size), np.uint8)
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(gguf.dequantize(more, kind)).all(-1)
+        blocks = np.concatenate([blocks, more[finite]])
+    return blocks[:count].reshape(tensor.shape[0], -1)
+
+
+def read(file: Path) -> dict[str, np.ndarray]:
+    """Every tensor of a GGUF file of a Llama by transformers' name, as the gguf package reads and undoes it."""
+    reader = gguf.GGUFReader(file)
+    heads = {"attn_q": "head_count", "attn_k": "head_count_kv"}
+    tensors = {}
+    for tensor in reader.tensors:
+        stem, _, suffix = tensor.name.rpartition(".")
+        *block, part = stem.split(".")
+        names = TOP if not block else LAYER
+        name = next(ours for ours, theirs in names.items() if theirs == part)
+        values = gguf.dequantize(tensor.data, tensor.tensor_type)
+        if part in heads:
+            count = int(reader.fields[f"llama.attention.{heads[part]}"].contents())
+            values = values.reshape(count, -1, 2, values.shape[-1]).swapaxes(1, 2).reshape(values.shape)
+        tensors[f"{f'model.layers.{block[1]}.' if block else ''}{name}.{suffix}"] = values
+    return tensors
 
 
 def _add_tokenizer(writer: gguf.GGUFWriter, folder: Path, changes: dict[str, Any]) -> None:
@@ -107,6 +153,8 @@ def _add_tokenizer(writer: gguf.GGUFWriter, folder: Path, changes: dict[str, Any
         writer.add_token_scores(values["scores"])
     if "add_bos" in values:
         writer.add_add_bos_token(values["add_bos"])
+    if "add_space_prefix" in values:
+        writer.add_add_space_prefix(values["add_space_prefix"])
     writer.add_bos_token_id(values.get("bos", 1))
     writer.add_eos_token_id(values.get("eos", 2))
 

