@@ -108,9 +108,7 @@ class Engine:
         nothing. To be asked for when the plan before it is decided.
         """
 
-    def decide(
-        self, plan_id: int, tokens: Any, logprobs: Any | None = ..., prompt_logprobs: Any | None = ...
-    ) -> None:
+    def decide(self, plan_id: int, tokens: Any, logprobs: Any | None = ..., prompt_logprobs: Any | None = ...) -> None:
         """Applies an int32 buffer with one token a row (-1: the row's logits were not finite, -2: no token was
         allowed); one message goes out. `logprobs` and `prompt_logprobs` answer the plan's edits: int32 buffers with a
         row of (log probability, rank, ids…, log probabilities…) for each logprob row and prompt entry.

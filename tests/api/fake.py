@@ -72,6 +72,7 @@ class FakeFront:
     """The core's `Front`, answered by `respond` (called with each request as it is submitted)."""
 
     parser: str | None = "hermes"
+    fills_gaps = False
 
     def __init__(self) -> None:
         self.wake_fd, self._wake = os.pipe()
@@ -83,6 +84,9 @@ class FakeFront:
         self.aborted: list[int] = []
         self.started: list[int] = []
         self.holds: list[tuple[int, bool]] = []
+        self.probes: list[int] = []
+        self.probe_status: int | None = 200
+        """None: no token comes."""
         self.healthy = (True, "")
 
     def give(self, handle: int, ended: bool, status: int, data: bytes) -> None:
@@ -101,6 +105,11 @@ class FakeFront:
         request = Submitted(self, handle, protocol, body, params, chunked)
         self.requests.append(request)
         self.respond(request)
+
+    def probe(self, handle: int) -> None:
+        self.probes.append(handle)
+        if self.probe_status is not None:
+            self.give(handle, True, self.probe_status, b"{}")
 
     def start(self, handle: int) -> None:
         self.started.append(handle)

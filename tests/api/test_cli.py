@@ -156,7 +156,7 @@ def respond(request):
     if request.params.stream:
         request.frame("a", status=200)
         if request.params.user == "brief":
-            threading.Timer(0.5, request.frame, ["[DONE]"], dict(ended=True)).start()
+            threading.Timer(2.0, request.frame, ["[DONE]"], dict(ended=True)).start()
     else:
         request.whole(200, dict(ok=1))
 front.respond = respond
@@ -241,6 +241,7 @@ def ask(port: int, request: bytes) -> tuple[int, bytes]:
         return status, body
 
 
+GET_READY = b"GET /ready HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 GET_HEALTH = b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 
 
@@ -265,10 +266,14 @@ def test_term_lets_running_streams_end_and_exits_with_0() -> None:
             connection.sendall(post(PATH, CHAT | {"stream": True, "user": "brief"}))
             seen = read_until(connection, b"data: a\n\n")
             process.send_signal(signal.SIGTERM)
-            assert read_all(idle) == b""
-            with pytest.raises(ConnectionRefusedError):
-                connect(port).close()
+            # Who asks meanwhile is told.
+            deadline = time.monotonic() + 10
+            while ask(port, GET_READY)[0] != 503:
+                assert time.monotonic() < deadline
+            assert ask(port, post(PATH, CHAT, close=True))[0] == 503
+            assert ask(port, GET_HEALTH)[0] == 200
             seen += read_all(connection)
+            assert read_all(idle) == b""
             assert unchunked(split(seen)[2]) == b"data: a\n\ndata: [DONE]\n\n"
         code, out, err = finish(process)
         assert (code, err) == (0, "")

@@ -225,8 +225,10 @@ def test_model_names() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "status"),
     [
-        ("overt-strict", "1", 400),
-        ("overt-profile", "vllm", 400),
+        ("overt-strict", "1", 200),
+        ("overt-strict", "2", 400),
+        ("overt-profile", "vllm", 200),
+        ("overt-profile", "tgi", 400),
         ("x-data-parallel-rank", "1", 400),
         ("x-data-parallel-rank", "0", 200),
     ],
@@ -241,10 +243,13 @@ def test_headers_that_would_change_the_serving(name: str, value: str, status: in
 
 def test_effects_and_request_ids_are_told() -> None:
     with client() as http:
-        answer = http.post(PATH, json=CHAT | {"temprature": 1}, headers={"x-request-id": "abc-1"})
+        body = CHAT | {"model": "tiny"}
+        answer = http.post(PATH, json=body | {"temprature": 1}, headers={"x-request-id": "abc-1"})
         assert answer.headers["overt-effects"] == '"temprature";e=inert;nearest="temperature"'
         assert answer.headers["x-request-id"] == "abc-1"
-        answer = http.post(PATH, json=CHAT, headers={"x-request-id": "not usable"})
+        answer = http.post(PATH, json=body, headers={"x-request-id": "not usable"})
+        assert answer.headers["overt-effects"] == '"x-request-id";e=inert'
+        answer = http.post(PATH, json=body)
         assert "overt-effects" not in answer.headers
         assert len(answer.headers["x-request-id"]) == 32
         assert http.get("/live", headers={"x-request-id": "abc-2"}).headers["x-request-id"] == "abc-2"
@@ -294,7 +299,8 @@ def test_tokenize_and_detokenize() -> None:
         assert answer.json()["tokens"][1:] == [0, 1]
         assert answer.json()["token_strs"][1:] == ["<0>", "<1>"]
         # Beside a text they change nothing, and that is told.
-        answer = http.post("/tokenize", json={"prompt": "abc", "tools": [], "add_generation_prompt": True})
+        body: dict[str, Any] = {"model": "tiny", "prompt": "abc", "tools": [], "add_generation_prompt": True}
+        answer = http.post("/tokenize", json=body)
         assert answer.headers["overt-effects"] == '"tools";e=inert, "add_generation_prompt";e=inert'
         wrong: list[dict[str, Any]] = [CHAT | {"prompt": "x"}, {"prompt": 5}, {"prompt": "forbidden"}, {}]
         for body in [*wrong, {"messages": []}]:

@@ -1,13 +1,16 @@
 """What a client reads when a body is wrong."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
-from overt.contract.errors import ApiError, error_body
-from overt.contract.limits import DEFAULTS
+from contract.ask import DEPLOYMENT
+from overt.contract.errors import CODES, ApiError
 from overt.contract.models import validate
 
+PLAN = DEPLOYMENT.plan("chat", DEPLOYMENT.profile)
 CHAT = '"messages": [{"role": "user"}]'
 
 
@@ -85,7 +88,7 @@ CHAT = '"messages": [{"role": "user"}]'
         (
             f'{{{CHAT}, "logprob_token_ids": [5]}}',
             "logprob_token_ids",
-            "`logprob_token_ids` is known, but this server does not implement it yet.",
+            "`logprob_token_ids` is known, but this server does not implement it yet: it comes later.",
         ),
         (
             f'{{{CHAT}, "repetition_penalty": 0}}',
@@ -123,15 +126,30 @@ CHAT = '"messages": [{"role": "user"}]'
             "`logit_bias` must be an object of up to 4096 numbers from -100 to 100 by token id, and is [1].",
         ),
         (
-            f'{{{CHAT}, "safety_identifier": "x"}}',
-            "safety_identifier",
-            "`safety_identifier` is known, but this server does not implement it yet: use `user`.",
+            f'{{{CHAT}, "functions": [{{}}]}}',
+            "functions",
+            "`functions` is known, but this server does not implement it yet: use `tools`.",
+        ),
+        (
+            f'{{{CHAT}, "service_tier": "best"}}',
+            "service_tier",
+            '`service_tier` must be one of "auto", "default", "flex", "scale", "priority", and is "best".',
+        ),
+        (
+            f'{{{CHAT}, "metadata": {{"a": 1}}}}',
+            "metadata.a",
+            "`metadata.a` must be a string of up to 512 characters, and is 1.",
+        ),
+        (
+            f'{{{CHAT}, "routed_dp_rank": 1}}',
+            "routed_dp_rank",
+            "`routed_dp_rank` must be 0: this server has one data-parallel rank, and is 1.",
         ),
     ],
 )
 def test_messages(body: str, param: str | None, message: str) -> None:
     with pytest.raises(ApiError) as caught:
-        validate("chat", body.encode(), DEFAULTS)
+        validate(PLAN, body.encode())
     assert (caught.value.status, caught.value.param, caught.value.message) == (400, param, message)
     assert caught.value.type == "invalid_request_error"
 
@@ -150,7 +168,7 @@ def test_messages(body: str, param: str | None, message: str) -> None:
 )
 def test_bodies_that_are_no_json(body: bytes) -> None:
     with pytest.raises(ApiError) as caught:
-        validate("chat", body, DEFAULTS)
+        validate(PLAN, body)
     assert caught.value.status == 400
     assert "Input should" not in caught.value.message
     assert "http" not in caught.value.message
@@ -158,17 +176,42 @@ def test_bodies_that_are_no_json(body: bytes) -> None:
 
 def test_long_values_are_shortened() -> None:
     with pytest.raises(ApiError) as caught:
-        validate("chat", json.dumps({"messages": "x" * 10_000}).encode(), DEFAULTS)
+        validate(PLAN, json.dumps({"messages": "x" * 10_000}).encode())
     assert len(caught.value.message) < 200
 
 
 def test_the_shape_of_errors() -> None:
-    assert json.loads(error_body("m é", "t", None, "c")) == {
-        "error": {"message": "m é", "type": "t", "param": None, "code": "c"}
+    error = ApiError(400, "m é", param="n", code="c")
+    assert json.loads(error.body()) == {
+        "error": {"message": "m é", "type": "invalid_request_error", "param": "n", "code": "c"}
     }
+    assert json.loads(error.body("vllm"))["error"]["code"] == 400
+    assert json.loads(error.body("sglang"))["object"] == "error"
+    # The request's own profile comes before the server's.
+    error.shape = "sglang"
+    assert json.loads(error.body("vllm"))["object"] == "error"
     assert ApiError(429, "full").headers == {"retry-after": "1"}
     assert ApiError(429, "full").type == "rate_limit_error"
     assert ApiError(503, "gone").type == "server_error"
     assert ApiError(400, "bad").headers == {}
     # A name with a lone surrogate can only come from this side; it must not break the answer.
-    assert b"?" in error_body("\ud800", "t", None, None)
+    assert b"?" in ApiError(400, "\ud800", param="\ud800").body()
+
+
+def test_every_code_that_is_used_is_in_the_table() -> None:
+    root = Path(__file__).parents[2]
+    used = {
+        (code, file.name)
+        for pattern, file in [
+            *(
+                (r'code="([a-z_]+)"', file)
+                for folder in ("api", "contract")
+                for file in (root / "python" / "overt" / folder).rglob("*.py")
+            ),
+            *((r'(?:\.code\(|Some\()"([a-z_]+)"', file) for file in (root / "rust/overt-front/src").rglob("error.rs")),
+            *((r'\.code\("([a-z_]+)"', file) for file in (root / "rust/overt-front/src").rglob("*.rs")),
+        ]
+        for code in re.findall(pattern, file.read_text(encoding="utf-8"))
+    }
+    assert len(used) > 10
+    assert {(code, file) for code, file in used if code not in CODES} == set()

@@ -1,34 +1,30 @@
 """From bodies to generation parameters, and what is told about it."""
 
-import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract.ask import BASE, DEPLOYMENT, ask, refused, told
 from overt.contract.deployment import Deployment
 from overt.contract.effects import MAX_BYTES, MAX_ENTRIES, Effect, header
 from overt.contract.errors import ApiError
-from overt.contract.params import GenerationParams, read
+from overt.contract.field import Route
+from overt.contract.fields import by_name
+from overt.contract.params import GenerationParams
+from overt.contract.profiles import OVERT, PROFILES
 
-MESSAGES = {"messages": [{"role": "user", "content": "x"}]}
 TOOLS: dict[str, Any] = {"tools": [{"type": "function", "function": {"name": "f"}}]}
-DEPLOYMENT = Deployment(("a", "b"), 100, chat_template="tools documents", parser="hermes")
 
 
 def chat(deployment: Deployment = DEPLOYMENT, **fields: Any) -> tuple[GenerationParams, list[Effect]]:
-    return read("chat", json.dumps(MESSAGES | fields).encode(), deployment, "r")
+    return ask("chat", fields, deployment)
 
 
 def completions(deployment: Deployment = DEPLOYMENT, **fields: Any) -> tuple[GenerationParams, list[Effect]]:
-    return read("completions", json.dumps({"prompt": "x"} | fields).encode(), deployment, "r")
-
-
-def refused(**fields: Any) -> ApiError:
-    with pytest.raises(ApiError) as caught:
-        chat(**fields)
-    return caught.value
+    return ask("completions", fields, deployment)
 
 
 def test_defaults() -> None:
@@ -59,15 +55,17 @@ def test_defaults() -> None:
         tools=False,
         add_generation_prompt=True,
         continue_final_message=False,
+        id="chatcmpl-r",
+        fingerprint=DEPLOYMENT.fingerprint(OVERT),
     )
-    assert read("completions", b'{"prompt": "x"}', DEPLOYMENT, "r")[0].max_tokens == 16
+    assert completions()[0].max_tokens == 16
 
 
 def test_every_field_arrives() -> None:
     params, effects = chat(
         model="b",
         max_completion_tokens=5,
-        temperature=0,
+        temperature=0.5,
         top_p=0.5,
         top_k=7,
         min_p=0.25,
@@ -107,7 +105,7 @@ def test_every_field_arrives() -> None:
         request_id="r",
         max_tokens=5,
         max_tokens_field="max_completion_tokens",
-        temperature=0,
+        temperature=0.5,
         top_p=0.5,
         top_k=7,
         min_p=0.25,
@@ -139,7 +137,22 @@ def test_every_field_arrives() -> None:
         stop_regex=["[0-9]"],
         logprobs=20,
         tokens_as_ids=True,
+        id="chatcmpl-r",
+        fingerprint=DEPLOYMENT.fingerprint(OVERT),
     )
+
+
+def test_null_is_absent_and_what_another_route_has_is_unknown() -> None:
+    rows: tuple[tuple[Route, Route], ...] = (("chat", "completions"), ("completions", "chat"))
+    for route, other in rows:
+        names = {name for name, row in by_name(route).items() if not row.required and "." not in name} - {"model"}
+        names |= {name for name in by_name(other) if "." not in name} - set(BASE[route]) - {"messages", "prompt"}
+        assert ask(route, dict.fromkeys(names)) == ask(route, {})
+    assert ask("chat", {"echo": False})[1] == []
+    for name, value in {"best_of": 3, "suffix": "x"}.items():
+        assert told(ask("chat", {name: value})[1]) == [(name, "inert", None)]
+    assert told(ask("completions", {"max_completion_tokens": 3})[1]) == [("max_completion_tokens", "inert", None)]
+    assert told(ask("completions", {"top_logprobs": 3})[1]) == [("top_logprobs", "inert", None)]
 
 
 def test_the_fields_of_completions_arrive() -> None:
@@ -154,25 +167,25 @@ def test_the_fields_of_completions_arrive() -> None:
 
 def test_the_model_s_makers_give_defaults_that_requests_override() -> None:
     config = {"temperature": 0.6, "top_p": 0.9, "top_k": 40, "min_p": "odd", "do_sample": True}
-    deployment = Deployment(("a",), 100, config | {"repetition_penalty": 1.1, "typical_p": 0.8})
+    deployment = replace(DEPLOYMENT, generation_config=config | {"repetition_penalty": 1.1, "typical_p": 0.8})
     params, _ = chat(deployment)
     assert (params.temperature, params.top_p, params.top_k, params.min_p) == (0.6, 0.9, 40, 0.0)
     assert (params.repetition_penalty, params.typical_p) == (1.1, 0.8)
     params, _ = chat(deployment, repetition_penalty=1, typical_p=1.0)
     assert (params.repetition_penalty, params.typical_p) == (1, 1)
-    params, _ = chat(Deployment(("a",), 100, {"repetition_penalty": 0, "typical_p": 0.0}))
+    params, _ = chat(replace(DEPLOYMENT, generation_config={"repetition_penalty": 0, "typical_p": 0.0}))
     assert (params.repetition_penalty, params.typical_p) == (1, 1)
     params, effects = chat(deployment, use_beam_search=True)
     assert (params.temperature, params.top_k, params.repetition_penalty, effects) == (1, 0, 1, [])
     params, _ = chat(deployment, temperature=0, top_p=1, top_k=-1)
     assert (params.temperature, params.top_p, params.top_k) == (0, 1, 0)
-    assert chat(Deployment(("a",), 100, {"temperature": 9, "top_p": 0}))[0].temperature == 1.0
+    assert chat(replace(DEPLOYMENT, generation_config={"temperature": 9, "top_p": 0}))[0].temperature == 1.0
 
 
 def test_the_newer_name_of_max_tokens_wins_and_the_loser_is_told() -> None:
     params, effects = chat(max_tokens=5, max_completion_tokens=6)
     assert (params.max_tokens, params.max_tokens_field) == (6, "max_completion_tokens")
-    assert effects == [Effect("max_tokens", "inert")]
+    assert told(effects) == [("max_tokens", "inert", None)]
     assert chat(max_tokens=6, max_completion_tokens=6)[1] == []
 
 
@@ -185,27 +198,33 @@ def test_numbers_beyond_the_core_s_integers_mean_no_limit(value: int) -> None:
 def test_priority_is_capped_and_told() -> None:
     params, effects = chat(priority=-5)
     assert params.priority == 0
-    assert effects == [Effect("priority", "adapted", applied=0)]
-    assert chat(Deployment(("a",), 100, max_client_priority=-9), priority=-5) == (
-        chat(Deployment(("a",), 100, max_client_priority=-5), priority=-5)
-    )
+    assert told(effects) == [("priority", "adapted", 0)]
+    assert effects[0].requested == -5
+    assert chat(replace(DEPLOYMENT, max_client_priority=-9), priority=-5)[0].priority == -5
+    assert chat(replace(DEPLOYMENT, max_client_priority=-9), priority=-5)[1] == []
 
 
 def test_what_happens_to_tools_is_told() -> None:
-    assert chat(tools=[])[1] == [Effect("tools", "inert")]
+    assert told(chat(tools=[])[1]) == [("tools", "inert", None)]
     assert not chat(tools=[])[0].tools
     assert not chat(tool_choice="none", **TOOLS)[0].tools
-    plain = Deployment(("a",), 100, chat_template="tools")
-    assert chat(plain, **TOOLS)[1] == [Effect("tools", "adapted", applied="prompt only")]
-    assert chat(Deployment(("a",), 100, chat_template="", parser="hermes"), **TOOLS)[1] == [Effect("tools", "inert")]
+    plain = Deployment(("a",), 100, chat_template="{{ tools }}")
+    assert told(chat(plain, **TOOLS)[1]) == [("tools", "adapted", "prompt only")]
+    blind = Deployment(("a",), 100, chat_template="", parser="hermes")
+    assert told(chat(blind, **TOOLS)[1]) == [("tools", "inert", None)]
     strict = [{"type": "function", "function": {"name": "f", "strict": True}}]
-    assert chat(tools=strict)[1] == [Effect("tools[0].function.strict", "inert")]
+    effects = chat(tools=strict)[1]
+    assert told(effects) == [("tools[0].function.strict", "inert", None)]
+    assert effects[0].label == "tools[].function.strict"
 
 
 def test_template_arguments_that_the_template_cannot_read_are_told() -> None:
     deployment = Deployment(("a",), 100, chat_template="{{ enable_thinking }}", parser=None)
     kwargs = {"enable_thinking": False, "thinking": False}
-    assert chat(deployment, chat_template_kwargs=kwargs)[1] == [Effect("chat_template_kwargs.thinking", "inert")]
+    effects = chat(deployment, chat_template_kwargs=kwargs)[1]
+    assert told(effects) == [("chat_template_kwargs.thinking", "inert", None)]
+    assert effects[0].nearest == "chat_template_kwargs.enable_thinking"
+    assert effects[0].label == "chat_template_kwargs"
 
 
 @pytest.mark.parametrize(
@@ -224,7 +243,7 @@ def test_template_arguments_that_the_template_cannot_read_are_told() -> None:
     ],
 )
 def test_contradictions_are_refused(fields: dict[str, Any], param: str) -> None:
-    error = refused(**fields)
+    error = refused("chat", fields)
     assert error.status == (404 if param == "model" else 400)
     assert error.param == param
 
@@ -241,10 +260,11 @@ def test_the_effects_header() -> None:
         Effect("max_tokens", "adapted", applied=1192),
         Effect('a"b\\c', "inert", nearest="n"),
         Effect("größe%", "adapted", applied="ü"),
+        Effect("c", "adapted", applied=True),
     ]
     assert header(effects) == (
         b'"max_tokens";e=adapted;applied=1192, "a\\"b\\\\c";e=inert;nearest="n", '
-        b'%"gr%c3%b6%c3%9fe%25";e=adapted;applied=%"%c3%bc"'
+        b'%"gr%c3%b6%c3%9fe%25";e=adapted;applied=%"%c3%bc", "c";e=adapted;applied=?1'
     )
 
 
@@ -261,3 +281,34 @@ def test_the_header_is_bounded_ascii(names: list[str]) -> None:
     assert shown <= MAX_ENTRIES
     if shown < len(names):
         assert value.endswith(b'"...";more=%d' % (len(names) - shown))
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+_FIELDS = sorted({name.partition(".")[0] for route in ("chat", "completions") for name in by_name(route)})  # type: ignore[arg-type]
+
+
+@given(
+    st.sampled_from(["chat", "completions"]),
+    st.dictionaries(st.sampled_from(_FIELDS) | st.text(max_size=8), _VALUES, max_size=6),
+    st.sampled_from(sorted(PROFILES)),
+    st.booleans(),
+)
+def test_whatever_comes_is_read_or_refused(route: Route, fields: dict[str, Any], profile: str, strict: bool) -> None:
+    own = {"overt_profile": profile, "overt_strict": str(int(strict))}
+    fault: ApiError | None = None
+    try:
+        params, effects = ask(route, fields, DEPLOYMENT, **own)
+    except ApiError as error:
+        fault = error
+    if fault is not None:
+        assert 400 <= fault.status < 500
+        assert fault.body()
+        return
+    assert (params.strict is not None) == strict or "overt" in fields
+    assert all(effect.reason for effect in effects)
+    value = header(effects)
+    assert value is None or len(value) <= MAX_BYTES

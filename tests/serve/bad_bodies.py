@@ -15,10 +15,10 @@ PATHS: dict[Route, str] = {
     "detokenize": "/detokenize",
 }
 GOOD: dict[Route, dict[str, Any]] = {
-    "chat": {"messages": [{"role": "user", "content": "x"}], "max_tokens": 4},
-    "completions": {"prompt": "x", "max_tokens": 4},
-    "tokenize": {"prompt": "x"},
-    "detokenize": {"tokens": [1]},
+    "chat": {"messages": [{"role": "user", "content": "x"}], "max_tokens": 4, "model": "demo"},
+    "completions": {"prompt": "x", "max_tokens": 4, "model": "demo"},
+    "tokenize": {"prompt": "x", "model": "demo"},
+    "detokenize": {"tokens": [1], "model": "demo"},
 }
 
 
@@ -70,6 +70,16 @@ _WRONG: dict[str, tuple[str, ...]] = {
         "{" + ",".join(f'"{number}": 1' for number in range(5000)) + "}",
     ),
     "object": ("5", '"x"', "[]", "true", "NaN"),
+    "labels": (
+        "5",
+        "[]",
+        '{"x": 1}',
+        '{"x": null}',
+        '{"x": {}}',
+        f'{{"{"x" * 65}": "y"}}',
+        f'{{"x": "{"y" * 513}"}}',
+        "{" + ",".join(f'"{number}": "x"' for number in range(17)) + "}",
+    ),
     "objects": ("5", '"x"', "{}", "[5]", "[null]", '["x"]', "[[]]"),
     "messages": ("5", '"x"', "{}", "[]", "[5]", "[null]", "[[]]", "[{}]", '[{"role": 5}]'),
     "prompt": (
@@ -108,8 +118,10 @@ def _out_of_range(row: Field) -> Iterator[str]:
             yield _MANY
         if row.low:
             yield "[]"
-    if row.kind == "string" and row.low:
+    if row.kind == "string" and (row.low or row.choices):
         yield '""'
+    if row.choices:
+        yield '"sometimes"'
 
 
 def _with(route: Route, name: str, value: str) -> bytes:
@@ -191,7 +203,7 @@ def of_routes() -> Iterator[Bad]:
     yield said("tokenize", "prompt", messages=GOOD["chat"]["messages"])
     yield Bad(PATHS["tokenize"], b"{}", "prompt")
     for path in (chat, completions):
-        for name, value in (("overt-strict", "1"), ("overt-profile", "vllm"), ("x-data-parallel-rank", "1")):
+        for name, value in (("overt-strict", "yes"), ("overt-profile", "none"), ("x-data-parallel-rank", "1")):
             yield Bad(path, b"{}", name, headers={name: value})
 
 

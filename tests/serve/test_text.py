@@ -118,7 +118,7 @@ def _call(server: Server) -> None:
 
 
 def test_a_clamped_max_tokens_is_told(sim: Server) -> None:
-    body = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 5}
+    body = {"model": "demo", "messages": [{"role": "user", "content": "x"}], "max_tokens": 5}
     assert "overt-effects" not in sim.post("/v1/chat/completions", body).headers
     limit = sim.client.get("/v1/models").json()["data"][0]["max_model_len"]
     with sim.client.stream("POST", "/v1/chat/completions", json=body | {"max_tokens": 10**6, "stream": True}) as it:

@@ -1,14 +1,25 @@
 """A generation request from its bytes to the last byte of its answer."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from overt.api.dispatch import KEEP_ALIVE, Exchange
 from overt.api.hot import CLIENT_LEFT, Call
+from overt.api.state import State
+from overt.contract.asked import profile_asked, read_headers
 from overt.contract.effects import Effect, header
 from overt.contract.errors import RETRY_AFTER_S, ApiError
 from overt.contract.field import Route
-from overt.contract.params import read
+from overt.contract.profiles import Profile
+from overt.contract.read import read
+
+
+def count_effects(state: State, effects: Iterable[Effect]) -> None:
+    """Counts what became of fields, for /metrics."""
+    counts = state.effects
+    for effect in effects:
+        counts[effect.label, effect.effect] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +28,45 @@ class Told:
 
     effects: list[Effect]
     max_tokens_field: str
+    max_tokens: int | None
+    """As asked for."""
 
-    def header(self, max_tokens: int | None) -> bytes | None:
-        """The `overt-effects` header; `max_tokens` is given where it was clamped to the context."""
-        if max_tokens is None:
-            return header(self.effects)
-        return header([*self.effects, Effect(self.max_tokens_field, "adapted", max_tokens)])
+    def header(self, state: State, applied: int | None) -> bytes | None:
+        """The `overt-effects` header of an answer that begins now; its effects are counted. `applied`: max_tokens,
+        where it was clamped to the context.
+        """
+        effects = self.effects
+        if applied is not None:
+            reason = "that is what the prompt leaves of the context"
+            clamp = Effect(self.max_tokens_field, "adapted", applied, requested=self.max_tokens, reason=reason)
+            effects = [*effects, clamp]
+        if not effects:
+            return None
+        count_effects(state, effects)
+        return header(effects)
 
 
 async def generate(call: Call, route: Route) -> int:
     """Answers a chat or completions request. Returns the status; raises ApiError before anything was sent."""
     state = call.overt
+    shape = state.deployment.profile.error_shape
+    try:
+        profile = profile_asked(call.scope["headers"], state.deployment)
+        shape = profile.error_shape
+        return await _generate(call, route, profile)
+    except ApiError as error:
+        error.shape = shape
+        raise
+
+
+async def _generate(call: Call, route: Route, profile: Profile) -> int:
+    state = call.overt
     if state.draining:
         raise ApiError(503, "The server is stopping. Send the request elsewhere, or later.", code="stopping")
     raw = await call.read()
-    params, effects = read(route, raw, state.deployment, call.request_id)
+    asked = read_headers(route, call.scope["headers"], state.deployment, call.request_id, profile)
+    params, effects = read(route, raw, state.deployment, asked)
+    params.key = call.key
     if params.seed is None and state.seeds is not None:
         params.seed = state.seeds.getrandbits(63)
     sink = call.sink
@@ -45,7 +80,7 @@ async def generate(call: Call, route: Route) -> int:
         state.front.submit(exchange.handle, route, raw, params, chunked)
         if sink is not None and sink.paused:
             exchange.hold(True)
-        told = Told(effects, params.max_tokens_field)
+        told = Told(effects, params.max_tokens_field, params.max_tokens)
         if params.stream:
             return await _stream(call, exchange, told, close=raw_stream)
         return await _whole(call, exchange, told)
@@ -76,7 +111,7 @@ async def _one(call: Call, exchange: Exchange, told: Told) -> int:
     status = exchange.status or 500
     headers = {"retry-after": str(RETRY_AFTER_S)} if status in (429, 503) else None
     return await call.answer(
-        status, exchange.taken(), headers, told.header(exchange.max_tokens) if status == 200 else None
+        status, exchange.taken(), headers, told.header(call.overt, exchange.max_tokens) if status == 200 else None
     )
 
 
@@ -100,9 +135,9 @@ async def _stream(call: Call, exchange: Exchange, told: Told, *, close: bool) ->
         (b"content-type", b"text/event-stream; charset=utf-8"),
         (b"cache-control", b"no-cache"),
         (b"x-accel-buffering", b"no"),
-        (b"x-request-id", call.request_id.encode()),
+        *call.told_headers(),
     ]
-    if (effects := told.header(exchange.max_tokens)) is not None:
+    if (effects := told.header(state, exchange.max_tokens)) is not None:
         headers.append((b"overt-effects", effects))
     if close:
         headers.append((b"connection", b"close"))

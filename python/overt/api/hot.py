@@ -10,7 +10,10 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from overt.api.ids import request_id
+from overt.api.openapi import STREAM, errors
+from overt.api.ops.load import ASKED, check_format, load_header
 from overt.api.sink import EXTENSION, Sink
+from overt.contract.asked import profile_asked
 from overt.contract.errors import ApiError
 from overt.contract.field import Route
 from overt.contract.limits import Limits
@@ -33,6 +36,8 @@ class ClientGoneError(Exception):
 class Call(Request):
     """One request on a hot route."""
 
+    _raw: bytes | None = None
+
     @property
     def overt(self) -> "State":
         """The server's state."""
@@ -44,11 +49,40 @@ class Call(Request):
         return cast("Sink | None", self.scope.get("extensions", {}).get(EXTENSION))
 
     @property
+    def error_shape(self) -> str:
+        """The shape of errors under the profile that the request asks for, or the server's."""
+        deployment = self.overt.deployment
+        try:
+            return profile_asked(self.scope["headers"], deployment).error_shape
+        except ApiError:
+            return deployment.error_shape
+
+    @property
+    def key(self) -> str | None:
+        """A short hash of the request's API key, by which the engine is shared; none: there are no keys."""
+        key: str | None = self.scope.get("overt.key")
+        return key
+
+    @property
     def request_id(self) -> str:
         """The client's `X-Request-Id`, or one made here."""
         if not hasattr(self, "_request_id"):
             self._request_id = request_id(self.scope["headers"])
         return self._request_id
+
+    def told_headers(self) -> list[tuple[bytes, bytes]]:
+        """What every answer tells: the request's id, and the server's load where it is asked for."""
+        lines = [(b"x-request-id", self.request_id.encode())] if self.overt.tells_request_id else []
+        if (load := self.load_header()) is not None:
+            lines.append(load)
+        return lines
+
+    def load_header(self) -> tuple[bytes, bytes] | None:
+        """The server's load, where the request asks for it with `endpoint-load-metrics-format`."""
+        for name, value in self.scope["headers"]:
+            if name == ASKED:
+                return load_header(self.overt, value)
+        return None
 
     async def answer(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None, effects: bytes | None = None
@@ -57,8 +91,8 @@ class Call(Request):
         lines = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
-            (b"x-request-id", self.request_id.encode()),
         ]
+        lines += self.told_headers()
         if effects is not None:
             lines.append((b"overt-effects", effects))
         for name, value in (headers or {}).items():
@@ -69,6 +103,11 @@ class Call(Request):
 
     async def read(self) -> bytes:
         """The body. Raises ApiError for one that is too large or no JSON, ClientGoneError for half a body."""
+        if self._raw is None:
+            self._raw = await self._read()
+        return self._raw
+
+    async def _read(self) -> bytes:
         most = self.overt.deployment.limits.max_body_bytes
         _check_headers(self.scope, most)
         body = bytearray()
@@ -97,25 +136,32 @@ class HotRoute(APIRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = Call(scope, receive, send)
+        state = call.overt
         status = CLIENT_LEFT
+        state.in_flight += 1
         try:
             if scope["method"] not in (self.methods or ()):
                 raise not_allowed(scope, self.methods or set())
             status = await cast(Endpoint, self.endpoint)(call)
         except ApiError as error:
-            status = await call.answer(error.status, error.body(), error.headers)
+            status = await call.answer(error.status, error.body(call.error_shape), error.headers)
         except ClientGoneError:
             pass
         except Exception:
             status = 500
             raise
         finally:
-            call.overt.answers[self.path, status] += 1
+            state.in_flight -= 1
+            state.answers[self.path, status] += 1
 
 
-def add_hot_route(app: FastAPI, path: str, endpoint: Endpoint, route: Route, *, summary: str) -> None:
-    """Adds a POST route that is described by the field table."""
-    limits = cast("State", app.state.overt).deployment.limits
+def add_hot_route(app: FastAPI, path: str, endpoint: Endpoint, *routes: Route, summary: str) -> None:
+    """Adds a POST route whose body is, by the field table, that of one of `routes`."""
+    state = cast("State", app.state.overt)
+    limits = state.deployment.limits
+    makes = {"chat", "completions"} & set(routes)
+    answers = errors(400, 404, 413, 415, 503, *((429, 500) if makes else ()), shape=state.error_shape)
+    schemas = [_schema(route, limits) for route in routes]
     # Before the others, which are asked in order whether a path is theirs.
     app.router.routes.insert(
         0,
@@ -125,8 +171,14 @@ def add_hot_route(app: FastAPI, path: str, endpoint: Endpoint, route: Route, *, 
             methods=["POST"],
             summary=summary,
             response_model=None,
+            responses={200: STREAM, **answers} if makes else answers,
             openapi_extra={
-                "requestBody": {"required": True, "content": {"application/json": {"schema": _schema(route, limits)}}}
+                "requestBody": {
+                    "required": True,
+                    "content": {
+                        "application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}
+                    },
+                }
             },
         ),
     )
@@ -141,10 +193,6 @@ def not_allowed(scope: Scope, methods: set[str]) -> ApiError:
         code="method_not_allowed",
         headers={"allow": allowed},
     )
-
-
-_REFUSED_HEADERS = frozenset({b"overt-strict", b"overt-profile"})
-"""Headers that would change how a request is served, and do not yet: better refused than ignored."""
 
 
 def _check_headers(scope: Scope, max_body_bytes: int) -> None:
@@ -168,19 +216,8 @@ def _check_headers(scope: Scope, max_body_bytes: int) -> None:
                 f"Content-encoding {value.decode('latin-1')[:40]!r} is not read; send plain JSON.",
                 code="unsupported_media_type",
             )
-        elif name in _REFUSED_HEADERS:
-            told = name.decode()
-            raise ApiError(
-                400,
-                f"The header `{told}` is known, but this server does not implement it yet. Leave it out.",
-                param=told,
-            )
-        elif name == b"x-data-parallel-rank" and value.strip() != b"0":
-            raise ApiError(
-                400,
-                "`x-data-parallel-rank` must be 0: this server has one data-parallel rank.",
-                param="x-data-parallel-rank",
-            )
+        elif name == ASKED:
+            check_format(value)
         elif name == b"content-length" and value.isdigit() and int(value[:20]) > max_body_bytes:
             raise _too_large(max_body_bytes)
 

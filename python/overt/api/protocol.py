@@ -8,6 +8,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from overt.api.ids import request_id
 from overt.api.sink import EXTENSION, Sink
+from overt.api.state import State
 from overt.contract.errors import ApiError
 
 MAX_HEAD_BYTES = 128 * 1024
@@ -88,11 +89,14 @@ class Protocol(HttpToolsProtocol):
             # The request's own body is broken: it never becomes whole.
             sink.lost()
             headers = list(sink.cycle.scope["headers"])
-        body = error.body()
+        state: State | None = self.app_state.get("overt")
+        body = error.body(state.error_shape if state else "openai")
         lines = [STATUS_LINE[error.status]]
         for name, value in self.server_state.default_headers:
             lines.append(b"%b: %b\r\n" % (name, value))
-        lines.append(b"content-type: application/json\r\nx-request-id: %b\r\n" % request_id(headers).encode())
+        if state is None or state.tells_request_id:
+            lines.append(b"x-request-id: %b\r\n" % request_id(headers).encode())
+        lines.append(b"content-type: application/json\r\n")
         lines.append(b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body))
         self.transport.write(b"".join(lines) + body)
         self.transport.close()

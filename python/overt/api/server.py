@@ -16,7 +16,9 @@ DEAD_S = 3.0
 """How long a server without an engine answers 503 before it exits."""
 
 _LAST_FRAMES_S = 2.0
-"""For the error frames of streams that outlived the drain."""
+"""For the error frames of streams that outlived the drain, and for answers to leave the socket."""
+
+_TICK_S = 0.05
 
 
 class Server(uvicorn.Server):
@@ -39,6 +41,8 @@ class Server(uvicorn.Server):
         self.drain_timeout = drain_timeout
         self.watchdog_timeout = watchdog_timeout
         self.unhealthy_since: float | None = None
+        self.drains_until: float | None = None
+        self.closed = False
         self.code = 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -49,14 +53,28 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal drains, a second one does not wait. Neither is raised again afterwards."""
         self.force_exit = self.should_exit
-        self.should_exit = True
+        self.should_exit = self.state.draining = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end. Called ten times a second."""
+        """Whether to end. Called ten times a second, while the server accepts: draining it still does, to say so."""
         if self._engine_is_gone():
             self.code = 1
             return True
-        return await super().on_tick(counter)
+        # Renews the date that answers tell.
+        leaving = await super().on_tick(counter)
+        return leaving and self._drained()
+
+    def _drained(self) -> bool:
+        """Whether all running requests have ended, or had their time."""
+        now = time.monotonic()
+        if self.drains_until is None:
+            self.drains_until = now + self.drain_timeout
+        if self.force_exit or self.state.in_flight == 0:
+            return True
+        if now >= self.drains_until and not self.closed:
+            self.closed = True
+            self.state.front.close()
+        return now >= self.drains_until + _LAST_FRAMES_S
 
     def _engine_is_gone(self) -> bool:
         healthy, _ = self.state.front.health()
@@ -71,13 +89,28 @@ class Server(uvicorn.Server):
         return now - self.unhealthy_since >= patience
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accepts no more, lets running answers end, and ends those that take longer than the drain may."""
+        """Accepts no more. Answers have ended or are ended here; what clients have yet to read gets a little time."""
         self.state.draining = True
-        timer = asyncio.get_running_loop().call_later(self.drain_timeout, self.state.front.close)
-        try:
-            await super().shutdown(sockets)
-        finally:
-            timer.cancel()
+        self.state.front.close()
+        for server in self.servers:
+            server.close()
+        for listener in sockets or ():
+            listener.close()
+        connections, tasks = self.server_state.connections, self.server_state.tasks
+        for connection in list(connections):
+            connection.shutdown()
+        now = time.monotonic()
+        # A client that reads slowly may use all of the drain's time.
+        until = max(now + _TICK_S, (self.drains_until or now) + _LAST_FRAMES_S)
+        await asyncio.sleep(_TICK_S)
+        while (connections or tasks) and time.monotonic() < until and not self.force_exit:
+            await asyncio.sleep(_TICK_S)
+        if connections:
+            for connection in list(connections):
+                connection.transport.abort()
+            # For the coroutines to see that their client is gone.
+            await asyncio.sleep(_TICK_S)
+        await self.lifespan.shutdown()
 
 
 def run(
@@ -101,7 +134,6 @@ def run(
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=65,
-        timeout_graceful_shutdown=int(drain_timeout + _LAST_FRAMES_S) + 1,
     )
     server = Server(
         config,

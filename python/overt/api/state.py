@@ -4,12 +4,13 @@ import json
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from overt.api.dispatch import Dispatcher
+from overt.api.ops.keys import Keys
 from overt.cli.config import ServeConfig
-from overt.contract.deployment import Deployment
+from overt.contract.deployment import Deployment, deployment_of
 
 if TYPE_CHECKING:
     from overt._core import Front
@@ -39,8 +40,25 @@ class State:
     """Gives seeds to requests that have none; none: the core draws them."""
     created: int = field(default_factory=lambda: int(time.time()))
     draining: bool = False
+    in_flight: int = 0
+    """Requests with a body that are being answered, from their headers to the last byte."""
     answers: Counter[tuple[str, int]] = field(default_factory=Counter)
     """HTTP answers by route and status."""
+    effects: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Fields that were not plainly honoured, by name and effect; unknown ones are all `_unknown`."""
+    config: ServeConfig = field(default_factory=ServeConfig)
+    """The settings, without the API keys."""
+    keys: Keys = field(default_factory=lambda: Keys(()))
+
+    @property
+    def error_shape(self) -> str:
+        """Errors are told in it where the request's own profile is not known."""
+        return self.deployment.error_shape
+
+    @property
+    def tells_request_id(self) -> bool:
+        """Whether responses have `X-Request-Id`."""
+        return self.config.profile != "vllm" or self.config.request_id_headers
 
     @property
     def max_model_len(self) -> int:
@@ -67,30 +85,14 @@ def front_config(config: ServeConfig) -> bytes:
 def make_state(front: "Front", config: ServeConfig, hello: bytes, version: str) -> State:
     """The state of a server whose engine has said `hello` (JSON)."""
     told = json.loads(hello)
-    model: dict[str, Any] = told["model"]
-    deployment = Deployment(
-        served=_served(config, model),
-        vocab_size=model["vocab_size"],
-        generation_config=model.get("generation_config") or {},
-        chat_template=told.get("chat_template"),
-        parser=front.parser,
-        max_client_priority=config.max_client_priority,
-        tells_prompt_logprobs=model.get("tells_prompt_logprobs", True),
-        limits=config.limits,
-    )
     return State(
         front=front,
         dispatcher=Dispatcher(front),
-        deployment=deployment,
-        model=model,
+        deployment=deployment_of(config, told, front),
+        model=told["model"],
         version=version,
         first_byte_timeout=config.first_byte_timeout,
         seeds=None if config.seed is None else random.Random(config.seed),
+        config=replace(config, api_key=()),
+        keys=Keys(config.api_key, open_metrics=config.open_metrics),
     )
-
-
-def _served(config: ServeConfig, model: dict[str, Any]) -> tuple[str, ...]:
-    if config.served_model_name:
-        return tuple(config.served_model_name)
-    # Clients written for another server name the model as it was given on the command line.
-    return tuple(dict.fromkeys((model["name"], config.model)))

@@ -1,11 +1,15 @@
 """Which command runs."""
 
+import sys
+
 from overt.cli.flags import parse_serve
 
 USAGE = """usage: overt COMMAND …
 
 commands:
-  serve [MODEL] [--flags]   serve a model over HTTP; `overt serve --help` lists the flags
+  serve [MODEL] [--flags]                  serve a model over HTTP; `overt serve --help` lists the flags
+  capabilities [MODEL] [--json] [--flags]  what a server with these flags would do with each field of a request
+  doctor [--host HOST] [--port PORT]       what keeps a server from running here
 
 options:
   -h, --help   this text
@@ -14,8 +18,6 @@ options:
 
 def run(argv: list[str]) -> int:
     """Runs a command line. Returns the exit code."""
-    import sys
-
     command = argv[0] if argv else "--help"
     match command:
         case "serve":
@@ -23,6 +25,14 @@ def run(argv: list[str]) -> int:
             from overt.cli.launch import serve
 
             return serve(config)
+        case "capabilities":
+            from overt.cli.capabilities import capabilities
+
+            return capabilities(argv[1:])
+        case "doctor":
+            from overt.cli.doctor import doctor
+
+            return doctor(argv[1:])
         case "-h" | "--help" | "help":
             print(USAGE)
             return 0
@@ -32,5 +42,5 @@ def run(argv: list[str]) -> int:
             print(overt.__version__)
             return 0
         case _:
-            print(f"overt: there is no command {command!r}; there is: serve", file=sys.stderr)
+            print(f"overt: there is no command {command!r}; there is: serve, capabilities, doctor", file=sys.stderr)
             return 2

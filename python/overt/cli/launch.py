@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from overt.cli.config import ServeConfig
+from overt.cli.config import KEY_VARIABLES, ServeConfig
+from overt.cli.hide import hide
 
 if TYPE_CHECKING:
     from overt._core import Front
@@ -45,6 +46,9 @@ class InterruptedStartError(Exception):
 
 def serve(config: ServeConfig) -> int:
     """Serves until told to stop. Returns the exit code: 0 after a drain, 1 where it cannot serve."""
+    hide(config.api_key)
+    for note in config.notes:
+        print(f"overt serve: {note}", file=sys.stderr, flush=True)
     try:
         with _interruptible(), contextlib.ExitStack() as stack:
             listener = stack.enter_context(bind(config.host, config.port))
@@ -81,7 +85,7 @@ def _run(
 
     def announce() -> None:
         host, port = listener.getsockname()[:2]
-        print(ready_text(host, port, state.deployment.served[0]), flush=True)
+        print(ready_text(host, port, state.deployment.served[0], guarded=bool(config.api_key)), flush=True)
 
     return run(
         create_app(state),
@@ -127,7 +131,7 @@ def start_engine(config: ServeConfig) -> tuple[socket.socket, subprocess.Popen[b
             [sys.executable, "-P", "-m", "overt.engine", "--fd", str(theirs.fileno())],
             stdin=subprocess.PIPE,
             pass_fds=[theirs.fileno()],
-            env=ENGINE_ENV | os.environ,
+            env=ENGINE_ENV | {name: value for name, value in os.environ.items() if name not in KEY_VARIABLES},
         )
     assert process.stdin is not None
     # An engine that died at once is reported when it is waited for.
@@ -164,13 +168,17 @@ def wait_ready(front: "Front", process: subprocess.Popen[bytes]) -> bytes:
             return hello
 
 
-def ready_text(host: str, port: int, model: str) -> str:
+def ready_text(host: str, port: int, model: str, *, guarded: bool = False) -> str:
     """What the operator reads when the server is ready: where it is, and a request that works."""
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello!"}}]}}'
-    return f"ready: {model} on {url}\n  curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'"
+    key = " -H 'Authorization: Bearer KEY'" if guarded else ""
+    return (
+        f"ready: {model} on {url}\n"
+        f"  curl {url}/v1/chat/completions -H 'Content-Type: application/json'{key} -d '{body}'"
+    )
 
 
 @contextlib.contextmanager

@@ -1,17 +1,23 @@
 """Pydantic models made from the field table, and the check of a raw body against them."""
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 from pydantic import Field as Info
 
 from overt import _core
-from overt.contract.effects import Effect
-from overt.contract.errors import ApiError, invalid
-from overt.contract.field import MAX_BIAS, Field, Route
+from overt.contract.effects import UNKNOWN, Effect
+from overt.contract.errors import ApiError
+from overt.contract.faults import invalid
+from overt.contract.field import MAX_BIAS, MAX_LABEL, MAX_LABEL_NAME, MAX_LABELS, Field, Route, Standing
 from overt.contract.fields import by_name, nearest
 from overt.contract.limits import Limits
+from overt.contract.profiles import OVERT, PROFILES, Profile
+
+if TYPE_CHECKING:
+    from overt.contract.plan import Plan
 
 MAX_TOKEN_ID = 2**31 - 1
 
@@ -23,7 +29,7 @@ _NAMES: dict[Route, str] = {
 }
 
 
-def validate(route: Route, raw: bytes, limits: Limits) -> tuple[BaseModel, list[Effect]]:
+def validate(plan: "Plan", raw: bytes) -> tuple[BaseModel, list[Effect]]:
     """Checks a body. Returns it with what is to be told of fields that change nothing.
 
     Raises ApiError for JSON that is none, a value out of range and a field that is not implemented.
@@ -31,40 +37,46 @@ def validate(route: Route, raw: bytes, limits: Limits) -> tuple[BaseModel, list[
     if not raw.strip():
         raise ApiError(400, "The body is empty: send a JSON object.")
     depth, twice = _core.json_outline(raw)
-    if depth > limits.max_json_depth:
+    if depth > plan.max_json_depth:
         raise ApiError(
             400,
             f"The body is nested too deeply: {depth} arrays and objects within each other; "
-            f"at most {limits.max_json_depth} are read.",
+            f"at most {plan.max_json_depth} are read.",
             code="body_too_deep",
         )
+    try:
+        body = plan.model.model_validate_json(raw)
+    except ValidationError as error:
+        fault = invalid(plan.known, error)
+        # What is no JSON at all has no names, whatever its outline looks like.
+        if twice is None or fault.param is None:
+            raise fault from None
     if twice is not None:
         raise ApiError(400, f"The body names `{twice[:64]}` twice. Send each field once.", param=twice[:64])
-    try:
-        body = model_of(route, limits).model_validate_json(raw)
-    except ValidationError as error:
-        raise invalid(route, error, limits) from None
     effects: list[Effect] = []
-    _check_extra(route, "", body, effects)
+    _check(plan, "", body, effects)
     return body, effects
 
 
+def model_of(route: Route, limits: Limits, profile: Profile = OVERT) -> type[BaseModel]:
+    """The model of a route's body: the fields that are read; all others are kept aside."""
+    return _model_of(route, limits, profile.name)
+
+
 @cache
-def model_of(route: Route, limits: Limits) -> type[BaseModel]:
-    """The model of a route's body: its honoured fields; all others are kept aside."""
-    return _model(route, limits, _NAMES[route], "")
+def _model_of(route: Route, limits: Limits, profile: str) -> type[BaseModel]:
+    return _model(route, by_name(route, limits, PROFILES[profile]), _NAMES[route], "")
 
 
-def _model(route: Route, limits: Limits, name: str, prefix: str) -> type[BaseModel]:
-    honoured = [field for field in by_name(route, limits).values() if field.effect == "honoured"]
+def _model(route: Route, known: Mapping[str, Field], name: str, prefix: str) -> type[BaseModel]:
     fields: dict[str, Any] = {}
-    for field in honoured:
-        if not field.name.startswith(prefix) or "." in field.name[len(prefix) :]:
+    for field in known.values():
+        if field.effect == "refused" or not field.name.startswith(prefix) or "." in field.name[len(prefix) :]:
             continue
         kind: Any = _annotation(field)
-        if not prefix and field.name in _nested(route):
+        if not prefix and field.name in nested(route):
             words = field.name.title().replace("_", "")
-            kind = _model(route, limits, f"{name.removesuffix('Request')}{words}", f"{field.name}.")
+            kind = _model(route, known, f"{name.removesuffix('Request')}{words}", f"{field.name}.")
         info: Any = Info(description=field.meaning)
         if field.required:
             fields[field.name[len(prefix) :]] = (Annotated[kind, info], ...)
@@ -79,11 +91,16 @@ def _annotation(field: Field) -> Any:
         case "boolean":
             return bool
         case "integer":
-            return Annotated[int, Info(ge=field.low, le=field.high)]
+            return Annotated[int, Info(ge=_int(field.low), le=_int(field.high))]
         case "number":
             return Annotated[float, Info(ge=field.low, gt=field.above, le=field.high, allow_inf_nan=False)]
         case "string":
-            return Annotated[str, Info(min_length=int(field.low or 0))]
+            if field.choices:
+                return Literal[field.choices]
+            return Annotated[str, Info(min_length=int(field.low or 0), max_length=_int(field.high))]
+        case "labels":
+            name = Annotated[str, Info(max_length=MAX_LABEL_NAME)]
+            return Annotated[dict[name, Annotated[str, Info(max_length=MAX_LABEL)]], Info(max_length=MAX_LABELS)]
         case "strings":
             many = _list(field, _TEXT)
             return Annotated[many, BeforeValidator(_listed, json_schema_input_type=_TEXT | many)]
@@ -132,40 +149,56 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) and value else value
 
 
-def _check_extra(route: Route, prefix: str, body: BaseModel, effects: list[Effect]) -> None:
-    known = by_name(route)
-    for key, value in (body.model_extra or {}).items():
+def _check(plan: "Plan", prefix: str, body: BaseModel, effects: list[Effect]) -> None:
+    known, given = plan.known, body.model_fields_set
+    for key, standing in plan.watched[prefix].items():
+        if key not in given:
+            continue
+        name, value = prefix + key, getattr(body, key)
+        if value is None or any(_same(value, noop) for noop in known[name].noop):
+            continue
+        if standing.effect == "refused":
+            raise refusal(known[name], standing)
+        effects.append(Effect(name, "inert", requested=value, reason=standing.reason))
+    extra = body.model_extra
+    for key, value in extra.items() if extra else ():
         if value is None:
             continue
         name = prefix + key
         field = known.get(name)
         if field is None:
-            effects.append(Effect(name, "inert", nearest=nearest(route, name) if len(effects) < 32 else None))
+            near = nearest(plan.route, name) if len(effects) < 32 else None
+            effects.append(unknown(name, value, near))
         elif not any(_same(value, noop) for noop in field.noop):
             raise refusal(field)
     if not prefix:
-        for name in _nested(route):
-            value = getattr(body, name)
-            if value is not None:
-                _check_extra(route, f"{name}.", value, effects)
+        for name in nested(plan.route):
+            if (value := getattr(body, name)) is not None:
+                _check(plan, f"{name}.", value, effects)
+
+
+def unknown(name: str, value: Any, near: str | None) -> Effect:
+    """What is told of a field that nobody knows."""
+    reason = "no such field is known" if near is None else f"no such field is known; did you mean `{near}`?"
+    return Effect(name, "inert", nearest=near, requested=value, reason=reason, counted=UNKNOWN)
 
 
 @cache
-def _nested(route: Route) -> frozenset[str]:
+def nested(route: Route) -> tuple[str, ...]:
     """Fields whose members have rows of their own."""
-    honoured = (field.name for field in by_name(route).values() if field.effect == "honoured")
-    return frozenset(name.partition(".")[0] for name in honoured if "." in name)
+    read = (field.name for field in by_name(route).values() if field.effect != "refused")
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in read if "." in name))
 
 
-def refusal(field: Field) -> ApiError:
-    """400 for a field that is known and not implemented."""
-    reason = f": {field.reason}" if field.reason else ""
-    return ApiError(
-        400,
-        f"`{field.name}` is known, but this server does not implement it yet{reason}.",
-        param=field.name,
-        code="unsupported_parameter",
-    )
+def refusal(field: Field, standing: Standing | None = None) -> ApiError:
+    """400 for a field that is known and cannot be served."""
+    if standing is not None:
+        advice = f" {standing.advice[0].upper()}{standing.advice[1:]}." if standing.advice else ""
+        message = f"`{field.name}` is not available: {standing.reason}.{advice}"
+    else:
+        reason = f": {field.reason}" if field.reason else ""
+        message = f"`{field.name}` is known, but this server does not implement it yet{reason}."
+    return ApiError(400, message, param=field.name, code="unsupported_parameter")
 
 
 def _same(value: Any, noop: Any) -> bool:

@@ -1,8 +1,8 @@
 //! Beam search over one prompt: the likeliest texts instead of drawn ones.
 //!
-//! As in transformers' `generate` with `early_stopping=False`: of the 2 × width best continuations the first width
-//! that end are done, the first width that do not go on; it is over when no running text can beat the worst that is
-//! done. Every text of a step is a sequence of its own with one token to make; the prefix cache has all but the last
+//! As in transformers' `generate` with `early_stopping=False`: of the best continuations (so many that enough are left
+//! however many of them end) those of the first width that end are done, the first width that do not go on; it is over
+//! when no running text can beat the worst that is done. Every text of a step is a sequence of its own with one token to make; the prefix cache has all but the last
 //! few of its tokens.
 
 use std::sync::Arc;
@@ -11,11 +11,13 @@ use overt_link::{Finish, Logprobs, Params};
 use overt_sched::SeqId;
 use overt_text::StopMatcher;
 
-use crate::request::{Model, ends};
+use crate::request::{Model, end_of};
 
 pub(crate) struct Search {
     prompt: Arc<[u32]>,
     width: usize,
+    /// Tokens that end a text.
+    ends: usize,
     length_penalty: f32,
     /// Tokens a text may have.
     most: u32,
@@ -46,6 +48,18 @@ pub(crate) struct Text {
     score: f32,
 }
 
+/// Alternatives to ask of every text: of more, none can matter.
+pub(crate) fn alternatives(width: u32, params: &Params, model: &Model) -> u32 {
+    let ends = u32::try_from(ends(params, model)).unwrap_or(u32::MAX);
+    width.saturating_add(ends.max(width))
+}
+
+/// Tokens that end a text.
+fn ends(params: &Params, model: &Model) -> usize {
+    let eos = if params.ignore_eos { 0 } else { model.eos_token_ids.len() };
+    eos + params.stop_token_ids.len()
+}
+
 struct Candidate {
     sum: f32,
     beam: usize,
@@ -69,6 +83,7 @@ impl Search {
         Self {
             prompt,
             width: width as usize,
+            ends: ends(params, model),
             length_penalty: params.beam.map_or(1.0, |beam| beam.length_penalty),
             most: params.max_tokens.min(room),
             beams: vec![first],
@@ -100,7 +115,7 @@ impl Search {
             beam.sum = candidate.sum;
             beam.tokens.push(candidate.token);
             beam.told.push(candidate.told);
-            let end = ends(candidate.token, &mut beam.stop, params, model)
+            let end = end_of(candidate.token, &mut beam.stop, params, model)
                 .or_else(|| last.then_some(Finish::Length));
             match end {
                 Some(finish) if place < self.width => self.done.push(Text {
@@ -125,7 +140,7 @@ impl Search {
         }
     }
 
-    /// The 2 × width likeliest continuations over all texts, the likeliest first.
+    /// The likeliest continuations over all texts, the likeliest first: enough for width that go on.
     fn candidates(&mut self, alternatives: usize) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         for (index, beam) in self.beams.iter_mut().enumerate() {
@@ -140,7 +155,7 @@ impl Search {
             }
         }
         candidates.sort_by(|one, other| other.sum.total_cmp(&one.sum));
-        candidates.truncate(2 * self.width);
+        candidates.truncate((self.ends + 1).max(2) * self.width);
         candidates
     }
 

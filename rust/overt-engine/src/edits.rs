@@ -66,7 +66,7 @@ impl Edits {
                 self.allowed_starts.push(word(self.allowed_ids.len()));
                 self.allowed_ids.extend(ids.iter().map(|id| id.cast_signed()));
             }
-            if let Some(top) = request.alternatives() {
+            if let Some(top) = request.alternatives {
                 self.logprob_rows.push(at);
                 self.asked.rows.push(at.cast_unsigned());
                 self.asked.top = self.asked.top.max(top);

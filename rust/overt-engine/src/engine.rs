@@ -519,7 +519,7 @@ fn decide_row(
         }
         return RowResult::Finish;
     };
-    let alternatives = request.alternatives().unwrap_or(0);
+    let alternatives = request.alternatives.unwrap_or(0);
     let logprobs = answer.map(|(table, place)| table.row(place, alternatives));
     if !request.searches.is_empty() {
         owners.remove(&row.seq);

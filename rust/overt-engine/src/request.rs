@@ -6,7 +6,7 @@ use overt_link::{Finish, Params, Submit};
 use overt_sched::SeqId;
 use overt_text::{StopMatcher, StopRegex, TokenTable};
 
-use crate::beam::Search;
+use crate::beam::{self, Search};
 use crate::counts::Counts;
 
 pub(crate) struct Request {
@@ -22,6 +22,8 @@ pub(crate) struct Request {
     pub(crate) held: bool,
     /// Rows of it have entries in a step's edits.
     pub(crate) edited: bool,
+    /// Alternatives whose log probabilities are wanted at every token; none: not even the token's own.
+    pub(crate) alternatives: Option<u32>,
 }
 
 pub(crate) struct Choice {
@@ -78,7 +80,20 @@ impl Request {
             }
         }
         let edited = is_edited(params);
-        Ok(Self { params: params.clone(), n, choices, searches, live: total, held: false, edited })
+        let alternatives = match params.beam {
+            Some(_) => Some(params.logprobs.unwrap_or(0).max(beam::alternatives(n, params, model))),
+            None => params.logprobs,
+        };
+        Ok(Self {
+            alternatives,
+            params: params.clone(),
+            n,
+            choices,
+            searches,
+            live: total,
+            held: false,
+            edited,
+        })
     }
 
     /// The sequences of the request with their prompts.
@@ -97,12 +112,6 @@ impl Request {
         let drawn = self.choices.iter().filter(|choice| !choice.done).map(|choice| choice.seq);
         let searches = !self.searches.is_empty();
         searched.chain(drawn.filter(move |_| !searches))
-    }
-
-    /// Alternatives whose log probabilities are wanted at every token; none: not even the token's own.
-    pub(crate) fn alternatives(&self) -> Option<u32> {
-        let asked = self.params.logprobs;
-        if self.searches.is_empty() { asked } else { Some(asked.unwrap_or(0).max(2 * self.n)) }
     }
 
     /// Whether tokens that the prompt holds count as repeated.
@@ -150,7 +159,7 @@ impl Choice {
         }
         // What may not end yet is no part of a stop either.
         if self.made > params.min_tokens
-            && let Some(finish) = ends(token, &mut self.stop, params, model)
+            && let Some(finish) = end_of(token, &mut self.stop, params, model)
         {
             return Some(finish);
         }
@@ -160,7 +169,7 @@ impl Choice {
 }
 
 /// Whether `token` ends a text; `stop` has read those before it.
-pub(crate) fn ends(
+pub(crate) fn end_of(
     token: u32,
     stop: &mut StopMatcher,
     params: &Params,

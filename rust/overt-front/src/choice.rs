@@ -76,16 +76,17 @@ impl Choice {
     }
 
     /// Reads one token; what it says is in `scratch.events`, and whose text that is in `scratch.told`.
-    pub(crate) fn push(&mut self, row: &Row, skip_special: bool, scratch: &mut Scratch) {
+    pub(crate) fn push(&mut self, row: &Row, generation: &Generation, scratch: &mut Scratch) {
         scratch.events.clear();
         scratch.told.clear();
         self.made += 1;
         if let Some(logprobs) = &row.logprobs {
             self.sum += f64::from(logprobs.logprob);
         }
-        // Tokens that end the turn are no text.
-        if !matches!(row.finish, Some(Finish::EndOfTurn | Finish::StopToken(_))) {
-            self.read(row, skip_special, scratch);
+        // Tokens that end the turn are no text, unless what ends it is wanted.
+        let ends = matches!(row.finish, Some(Finish::EndOfTurn | Finish::StopToken(_)));
+        if !ends || generation.include_stop {
+            self.read(row, generation.skip_special_tokens, scratch);
         } else if let (true, Some(telling), Some(logprobs)) =
             (self.tells_end, &mut self.telling, &row.logprobs)
         {

@@ -109,6 +109,7 @@ impl Exchange {
         self.writer = make_writer(&self.generation, self.protocol, head, count);
         self.choices = choices;
         self.usage.prompt_tokens = prompt_tokens;
+        self.writer.usage(&self.usage);
     }
 
     /// Times that each made choice is answered.
@@ -182,7 +183,7 @@ impl Exchange {
         if echo_alone {
             choice.done = true;
         } else {
-            choice.push(row, self.generation.skip_special_tokens, scratch);
+            choice.push(row, &self.generation, scratch);
             self.writer.usage(&self.usage);
             for copy in copies.clone() {
                 self.writer.tokens(copy, &[row.token]);

@@ -270,3 +270,39 @@ fn bad_words_are_spelt_with_and_without_a_space() {
     server.submit(1, Protocol::Completions, br#"{"prompt": "p"}"#, generation);
     assert_eq!(server.submitted().params.bad_words, [vec![32, 110, 111], vec![110, 111]]);
 }
+
+#[test]
+fn a_stop_token_stays_where_what_ended_the_choice_is_wanted() {
+    for (skip_special_tokens, token, text) in
+        [(false, END, "a<end>"), (true, END, "a"), (true, u32::from(b'.'), "a.")]
+    {
+        let mut server = Server::new();
+        let generation = Generation {
+            stream: false,
+            include_stop: true,
+            skip_special_tokens,
+            stop_token_ids: vec![token],
+            ..generation()
+        };
+        server.submit(1, Protocol::Completions, br#"{"prompt": "p"}"#, generation);
+        server.submitted();
+        send(&server, 1, &[97, token], Finish::StopToken(token));
+        let body: Value = serde_json::from_str(&server.answer(1).0).unwrap();
+        assert_eq!(body["choices"][0]["text"], text);
+        assert_eq!(body["choices"][0]["stop_reason"], token);
+    }
+}
+
+#[test]
+fn counts_on_every_chunk_begin_with_the_prompt() {
+    let mut server = Server::new();
+    let generation = Generation { continuous_usage: true, ..generation() };
+    server.submit(1, Protocol::Chat, CHAT, generation);
+    let prompt = server.submitted().prompts[0].len();
+    send(&server, 1, &bytes("ab"), Finish::Length);
+    let usages: Vec<_> =
+        frames(&server.answer(1).0).iter().map(|frame| frame["usage"].clone()).collect();
+    assert!(usages.iter().all(|usage| usage["prompt_tokens"] == prompt));
+    let made: Vec<_> = usages.iter().map(|usage| usage["completion_tokens"].as_u64()).collect();
+    assert_eq!(made, [Some(0), Some(1), Some(2), Some(2)]);
+}

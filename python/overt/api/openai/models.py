@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 
 from overt.api.state import State
+from overt.contract.capabilities import supported_parameters
 
 
 def mount(app: FastAPI) -> None:
@@ -34,4 +35,8 @@ def _card(state: State, name: str) -> dict[str, Any]:
         "root": state.model["name"],
         "parent": None,
         "max_model_len": state.max_model_len,
+        "context_length": state.max_model_len,
+        "input_modalities": ["text"],
+        "output_modalities": ["text"],
+        "supported_parameters": supported_parameters(state.deployment),
     }

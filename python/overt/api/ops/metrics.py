@@ -1,7 +1,7 @@
 """GET /metrics, for Prometheus."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import (
     Metric,
 )
 
+from overt.api.ops import peers
 from overt.api.state import State
 
 _GAUGES = {
@@ -52,15 +53,31 @@ class _Collector:
             yield GaugeMetricFamily(f"overt:{name}", meaning, value=stats[name])
         for name, (shown, meaning) in _COUNTERS.items():
             yield CounterMetricFamily(f"overt:{shown}", meaning, value=stats[name])
+        buckets = {name: _buckets(stats[name]) for name in _HISTOGRAMS}
         for name, (shown, meaning) in _HISTOGRAMS.items():
-            histogram = stats[name]
-            bounds = [str(bound) for bound in histogram["bounds"]] + ["+Inf"]
-            buckets = list(zip(bounds, accumulate(histogram["counts"]), strict=True))
-            yield HistogramMetricFamily(f"overt:{shown}", meaning, buckets=buckets, sum_value=histogram["sum"])
-        answers = CounterMetricFamily("overt:http_answers", "HTTP answers.", labels=["route", "status"])
-        for (route, status), number in sorted(self.state.answers.items()):
-            answers.add_metric([route, str(status)], number)
-        yield answers
+            total = stats[name]["sum"]
+            yield HistogramMetricFamily(f"overt:{shown}", meaning, buckets=buckets[name], sum_value=total)
+        yield _labelled("http_answers", "HTTP answers.", ("route", "status"), self.state.answers)
+        meaning = "Fields of requests that were not plainly honoured."
+        yield _labelled("field_effects", meaning, ("field", "effect"), self.state.effects)
+        for peer in self.state.config.metrics_compat:
+            yield from peers.collect(peer, self.state.deployment.served[0], stats, buckets)
+
+
+def _buckets(histogram: dict[str, Any]) -> list[tuple[str, int]]:
+    """Upper bounds, and how many lie below each."""
+    bounds = [str(bound) for bound in histogram["bounds"]] + ["+Inf"]
+    return list(zip(bounds, accumulate(histogram["counts"]), strict=True))
+
+
+def _labelled(name: str, meaning: str, labels: Sequence[str], counts: Mapping[tuple[Any, ...], int]) -> Metric:
+    family = CounterMetricFamily(f"overt:{name}", meaning, labels=labels)
+    for values, number in sorted(counts.items()):
+        family.add_metric([str(value) for value in values], number)
+    return family
+
+
+_TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
 def mount(app: FastAPI, state: State) -> None:
@@ -69,7 +86,7 @@ def mount(app: FastAPI, state: State) -> None:
     registry.register(_Collector(state))
     ProcessCollector(registry=registry)
     app.state.registry = registry
-    app.add_api_route("/metrics", metrics, summary="Counts for Prometheus", response_class=Response)
+    app.add_api_route("/metrics", metrics, summary="Counts for Prometheus", response_class=Response, responses=_TEXT)
 
 
 async def metrics(request: Request) -> Response:

@@ -1,16 +1,37 @@
 """What the answer holds, and how it is sent."""
 
+from overt.contract import standings
 from overt.contract.field import CHAT, COMPLETIONS, GENERATE, Field
+
+_STREAMS = "only with `stream: true`"
 
 ANSWER = (
     Field("stream", GENERATE, "boolean", "Server-sent events instead of one body.", default=False),
-    Field("stream_options", GENERATE, "object", "Options of a stream; only with `stream: true`."),
+    Field("stream_options", GENERATE, "object", "Options of a stream.", condition=_STREAMS),
     Field(
         "stream_options.include_usage",
         GENERATE,
         "boolean",
         "A last chunk with the token counts of the whole request.",
         default=False,
+    ),
+    Field(
+        "stream_options.continuous_usage_stats",
+        GENERATE,
+        "boolean",
+        "Token counts so far on every chunk.",
+        origin="vllm",
+        default=False,
+        condition="implies `include_usage`, which is told",
+    ),
+    Field(
+        "stream_options.include_obfuscation",
+        GENERATE,
+        "boolean",
+        "Chunks are padded to even lengths.",
+        default=False,
+        noop=(False,),
+        rest=standings.obfuscation,
     ),
     # --- text ---
     Field("echo", COMPLETIONS, "boolean", "The prompt stands before the answer.", default=False),
@@ -29,6 +50,7 @@ ANSWER = (
         "Another name of `include_stop_str_in_output`.",
         origin="sglang",
         default=False,
+        alias="include_stop_str_in_output",
     ),
     Field(
         "skip_special_tokens",
@@ -45,17 +67,19 @@ ANSWER = (
         "Special tokens are separated as the tokenizer has it.",
         origin="vllm",
         default=True,
+        condition="`false` changes nothing: no tokenizer that is read here writes such spaces",
     ),
-    # --- log probabilities ---
+    # --- log probabilities and ids ---
     Field("logprobs", CHAT, "boolean", "The log probability of each token of the answer.", default=False),
     Field(
         "top_logprobs",
         CHAT,
         "integer",
-        "As many of the likeliest tokens beside each; only with `logprobs: true`.",
+        "As many of the likeliest tokens beside each.",
         low=0,
         limit="max_logprobs",
         default=0,
+        condition="only with `logprobs: true`",
     ),
     Field(
         "logprobs",
@@ -69,16 +93,27 @@ ANSWER = (
         "prompt_logprobs",
         GENERATE,
         "integer",
-        "The log probability of each token of the prompt, and as many of the likeliest beside it; not on a stream.",
+        "The log probability of each token of the prompt, and as many of the likeliest beside it.",
         origin="vllm",
         low=0,
         limit="max_logprobs",
+        condition="not with `stream: true`",
+        rest=standings.prompt_logprobs,
     ),
     Field(
         "return_tokens_as_token_ids",
         GENERATE,
         "boolean",
         "Tokens of log probabilities are written as `token_id:` and their id.",
+        origin="vllm",
+        default=False,
+        condition="only with log probabilities",
+    ),
+    Field(
+        "return_token_ids",
+        GENERATE,
+        "boolean",
+        "`prompt_token_ids` with the answer, and `token_ids` with each choice.",
         origin="vllm",
         default=False,
     ),

@@ -8,17 +8,29 @@ SAMPLING = (
         "max_completion_tokens",
         CHAT,
         "integer",
-        "Most tokens of a choice. Beside `max_tokens` it wins.",
+        "Most tokens of a choice; absent: the rest of the context.",
         low=1,
+        source="model",
+        condition="beside `max_tokens` it wins; more than the context leaves is clamped",
     ),
-    Field("max_tokens", CHAT, "integer", "Most tokens of a choice; absent: the rest of the context.", low=1),
+    Field(
+        "max_tokens",
+        CHAT,
+        "integer",
+        "Most tokens of a choice; absent: the rest of the context.",
+        low=1,
+        source="model",
+        alias="max_completion_tokens",
+        condition="more than the context leaves is clamped",
+    ),
     Field(
         "max_tokens",
         COMPLETIONS,
         "integer",
-        "Most tokens of a choice; 0, the prompt alone, only with `echo: true`.",
+        "Most tokens of a choice; 0 is the prompt alone.",
         low=0,
         default=16,
+        condition="0 only with `echo: true`; more than the context leaves is clamped",
     ),
     Field(
         "min_tokens",
@@ -28,11 +40,46 @@ SAMPLING = (
         origin="vllm",
         low=0,
         default=0,
+        condition="at most `max_tokens`",
+    ),
+    Field(
+        "min_new_tokens",
+        GENERATE,
+        "integer",
+        "Another name of `min_tokens`.",
+        origin="sglang",
+        low=0,
+        default=0,
+        alias="min_tokens",
     ),
     # --- sampling ---
-    Field("temperature", GENERATE, "number", "Divides the logits; 0 takes the likeliest token.", low=0, high=2),
-    Field("top_p", GENERATE, "number", "Keeps the likeliest tokens that together reach it.", above=0, high=1),
-    Field("top_k", GENERATE, "integer", "Keeps this many likeliest tokens; 0 or -1: all.", origin="vllm", low=-1),
+    Field(
+        "temperature",
+        GENERATE,
+        "number",
+        "Divides the logits; 0 takes the likeliest token.",
+        low=0,
+        high=2,
+        source="generation_config",
+    ),
+    Field(
+        "top_p",
+        GENERATE,
+        "number",
+        "Keeps the likeliest tokens that together reach it.",
+        above=0,
+        high=1,
+        source="generation_config",
+    ),
+    Field(
+        "top_k",
+        GENERATE,
+        "integer",
+        "Keeps this many likeliest tokens; 0 or -1: all.",
+        origin="vllm",
+        low=-1,
+        source="generation_config",
+    ),
     Field(
         "min_p",
         GENERATE,
@@ -41,6 +88,7 @@ SAMPLING = (
         origin="vllm",
         low=0,
         high=1,
+        source="generation_config",
     ),
     Field(
         "typical_p",
@@ -50,6 +98,7 @@ SAMPLING = (
         origin="overt",
         above=0,
         high=1,
+        source="generation_config",
     ),
     Field(
         "repetition_penalty",
@@ -60,6 +109,7 @@ SAMPLING = (
         # Below it logits would leave the range of their type.
         low=0.01,
         high=10,
+        source="generation_config",
     ),
     Field(
         "frequency_penalty",
@@ -115,6 +165,7 @@ SAMPLING = (
         low=1,
         limit="max_n",
         default=1,
+        condition="at temperature 0 all are the same: computed once, and told",
     ),
     Field(
         "best_of",
@@ -123,6 +174,7 @@ SAMPLING = (
         "Candidates for each prompt, of which the `n` likeliest a token are the choices; absent: as many as `n`.",
         low=1,
         limit="max_n",
+        condition="at least `n`; above 1 not with `stream: true`",
     ),
     Field(
         "use_beam_search",
@@ -131,6 +183,7 @@ SAMPLING = (
         "Searches for the likeliest texts instead of sampling.",
         origin="vllm",
         default=False,
+        condition="not with `stream: true`, penalties, biases and what else changes the scores",
     ),
     Field(
         "length_penalty",
@@ -141,6 +194,7 @@ SAMPLING = (
         low=-5,
         high=5,
         default=1,
+        condition="only with `use_beam_search: true`",
     ),
     # --- stopping ---
     Field(

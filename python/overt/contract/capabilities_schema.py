@@ -1,0 +1,89 @@
+"""The JSON Schema of the capabilities document."""
+
+from typing import Any
+
+from overt.contract.profiles import NAMES
+
+_STRING = {"type": "string"}
+_TEXT = {"type": ["string", "null"]}
+_NUMBER = {"type": ["number", "null"]}
+_BOOLEAN = {"type": "boolean"}
+_INTEGER = {"type": "integer"}
+_COUNT = {"type": ["integer", "null"]}
+_EFFECT = {"enum": ["honoured", "adapted", "inert", "refused"]}
+
+
+def _strings(**more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": _STRING, **more}
+
+
+def _object(**members: Any) -> dict[str, Any]:
+    """All members are always there; later versions may add others."""
+    return {"type": "object", "properties": members, "required": list(members)}
+
+
+def _list(item: dict[str, Any], *, optional: bool = False) -> dict[str, Any]:
+    return {"type": ["array", "null"] if optional else "array", "items": item}
+
+
+_FIELD = _object(
+    name=_STRING,
+    location={"enum": ["body", "header"]},
+    routes=_strings(minItems=1),
+    kind=_STRING,
+    meaning=_STRING,
+    range={"type": "string", "description": 'What a value has to be: the end of "must be …".'},
+    low=_NUMBER,
+    high=_NUMBER,
+    choices={"type": ["array", "null"], "items": _STRING},
+    required=_BOOLEAN,
+    default={"description": "null: nothing, or as the source has it."},
+    default_source={"enum": ["server", "generation_config", "model", "template", "flag"]},
+    origin={"enum": ["openai", "vllm", "sglang", "overt"]},
+    alias_of=_TEXT,
+    condition=_TEXT,
+    effect=_EFFECT | {"description": "At rest: before a value is seen."},
+    reason=_TEXT,
+    advice=_TEXT,
+)
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Capabilities of an Overt server",
+} | _object(
+    object={"const": "capabilities"},
+    server=_object(name={"const": "overt"}, version=_STRING),
+    model=_object(
+        served_names=_strings(minItems=1),
+        source=_TEXT,
+        architecture=_TEXT,
+        dtype=_TEXT,
+        device=_TEXT,
+        context_length=_COUNT,
+        vocab_size=_INTEGER,
+        fills_gaps=_BOOLEAN,
+        system_fingerprint=_STRING,
+        input_modalities=_strings(),
+        output_modalities=_strings(),
+    ),
+    settings=_object(
+        profile={"enum": list(NAMES)},
+        strict=_BOOLEAN,
+        report={"enum": ["on_request", "always"]},
+        max_client_priority=_INTEGER,
+        prefix_caching=_BOOLEAN,
+        keys=_BOOLEAN,
+    ),
+    fields=_list(_FIELD),
+    message_keys=_list(_object(name=_STRING, meaning=_STRING, effect=_EFFECT, reason=_TEXT)),
+    limits=_list(_object(name=_STRING, value=_COUNT, flag=_TEXT, meaning=_STRING)),
+    profiles=_list(_object(name=_STRING, situation=_STRING, **dict.fromkeys(NAMES, _STRING))),
+    template={
+        "anyOf": [{"type": "null"}, _object(source=_TEXT, hash=_STRING, variables=_strings())],
+    },
+    parsers=_object(tool_calls=_TEXT),
+    grammar=_object(backend=_TEXT, reason=_TEXT),
+    errors=_list(_object(code=_STRING, status=_INTEGER, type=_STRING, meaning=_STRING)),
+    routes=_list(_object(method=_STRING, path=_STRING, summary=_STRING), optional=True),
+    absent_routes=_list(_object(method=_STRING, path=_STRING, reason=_STRING), optional=True),
+)

@@ -1,0 +1,127 @@
+"""What a chat asks of its template: messages, tools and variables."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from overt.contract.deployment import Deployment
+from overt.contract.effects import UNKNOWN, Effect
+from overt.contract.errors import ApiError, wrong_value
+from overt.contract.fields import by_name
+from overt.contract.profiles import Profile
+from overt.contract.template import ALWAYS_READ, KNOWN_KEYS, Template
+
+_OWN_VARIABLES = frozenset(
+    {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template"}
+)
+"""Template variables that fields of their own give."""
+
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
+_MAX_TOLD_KEYS = 16
+
+
+def check_template_fields(
+    body: Mapping[str, Any], deployment: Deployment, profile: Profile, effects: list[Effect]
+) -> None:
+    """Checks what the template sees beside the messages, on whichever route has it."""
+    tools, choice = body["tools"], body["tool_choice"]
+    if choice not in (None, "none", "auto"):
+        _refuse_choice(choice, tools)
+    if tools == []:
+        if profile.empty_tools == "refuse":
+            raise ApiError(400, "`tools` must have at least one tool; leave it out to have none.", param="tools")
+        effects.append(Effect("tools", "inert", requested=[], reason="there is no tool in it"))
+    kwargs = body["chat_template_kwargs"]
+    if not kwargs:
+        return
+    template = deployment.template
+    for name, value in kwargs.items():
+        if name in _OWN_VARIABLES:
+            raise ApiError(
+                400,
+                f"`chat_template_kwargs` may not set `{name}`"
+                + (", which only the operator gives." if name == "chat_template" else ": send the field itself."),
+                param=f"chat_template_kwargs.{name}",
+            )
+        if template is not None and not template.mentions(name):
+            effects.append(_unread(name, value, template))
+
+
+def _unread(name: str, value: Any, template: Template) -> Effect:
+    variables = [known for known in template.variables if known not in _OWN_VARIABLES]
+    near = next(iter(get_close_matches(name[:64], variables, n=1, cutoff=0.6)), None)
+    reason = "the chat template does not read it"
+    if near is not None:
+        reason += f"; did you mean `{near}`?"
+    nearest = None if near is None else f"chat_template_kwargs.{near}"
+    return Effect(f"chat_template_kwargs.{name}", "inert", nearest=nearest, requested=value, reason=reason)
+
+
+def check_messages(messages: list[dict[str, Any]], deployment: Deployment, effects: list[Effect]) -> None:
+    """Tells of keys that the template does not read, each once."""
+    template, seen = deployment.template, set(ALWAYS_READ)
+    for message in messages:
+        if len(message) <= 2 and message.keys() <= ALWAYS_READ:
+            continue
+        for key, value in message.items():
+            if key in seen or value in _NOTHING:
+                continue
+            seen.add(key)
+            if template is not None and not template.reads_key(key):
+                reason = "the chat template does not read it"
+                label = f"messages[].{key}" if key in KNOWN_KEYS else UNKNOWN
+                effects.append(Effect(f"messages[].{key[:64]}", "inert", requested=value, reason=reason, counted=label))
+        if len(seen) > _MAX_TOLD_KEYS + len(ALWAYS_READ):
+            return
+
+
+def check_last(messages: list[dict[str, Any]], profile: Profile, opened: bool, effects: list[Effect]) -> bool:
+    """Tells what becomes of a last message of the assistant. `opened`: the template opens a turn behind it.
+
+    Returns whether its role becomes the user's.
+    """
+    if messages[-1].get("role") != "assistant":
+        return False
+    path = f"messages[{len(messages) - 1}]"
+    if profile.assistant_last == "to_user":
+        reason = f"the profile {profile.name} takes a last message of the assistant for the user's"
+        effects.append(Effect(f"{path}.role", "adapted", "user", requested="assistant", reason=reason))
+        return True
+    if opened:
+        reason = "it is the assistant's: a new turn answers it; `continue_final_message: true` would continue it"
+        effects.append(Effect(path, "adapted", "new turn", reason=reason))
+    return False
+
+
+def check_strict_tools(tools: list[dict[str, Any]], effects: list[Effect]) -> None:
+    """Tells of schemas that are not enforced."""
+    for index, tool in enumerate(tools):
+        function = tool.get("function")
+        if isinstance(function, dict) and function.get("strict"):
+            reason = "calls are not constrained to the schema yet"
+            effects.append(Effect(f"tools[{index}].function.strict", "inert", requested=True, reason=reason))
+
+
+def _refuse_choice(choice: Any, tools: Any) -> None:
+    named = isinstance(choice, dict) and choice.get("type") == "function"
+    if choice != "required" and not named:
+        raise wrong_value("tool_choice", by_name("chat")["tool_choice"].wanted(), choice)
+    what = "required" if choice == "required" else "of one function"
+    if not tools:
+        raise ApiError(400, f"`tool_choice` {what} needs `tools`.", param="tool_choice")
+    if named and not _has(tools, choice):
+        raise ApiError(400, "`tool_choice` names a function that is not in `tools`.", param="tool_choice")
+    raise ApiError(
+        400,
+        f"`tool_choice` {what} is known, but this server does not implement it yet: a call cannot be forced. "
+        'Use "auto" or "none".',
+        param="tool_choice",
+        code="unsupported_parameter",
+    )
+
+
+def _has(tools: list[dict[str, Any]], choice: dict[str, Any]) -> bool:
+    function = choice.get("function")
+    wanted = function.get("name") if isinstance(function, dict) else None
+    functions = (tool.get("function") for tool in tools)
+    return any(isinstance(function, dict) and function.get("name") == wanted for function in functions)

@@ -1,0 +1,109 @@
+"""What becomes of fields whose effect depends on the model, its template, its tokenizer and the flags."""
+
+from typing import TYPE_CHECKING
+
+from overt.contract.field import HONOURED, Standing
+from overt.contract.profiles import Profile
+from overt.contract.template import NO_TEMPLATE
+
+if TYPE_CHECKING:
+    from overt.contract.deployment import Deployment
+
+_GIVE_TEMPLATE = "start the server with --chat-template, or use /v1/completions"
+
+
+def messages(deployment: "Deployment", _: Profile) -> Standing:
+    """Conversations need a template."""
+    if deployment.template is None:
+        return Standing("refused", NO_TEMPLATE, _GIVE_TEMPLATE)
+    return HONOURED
+
+
+def _mentioned(name: str, deployment: "Deployment") -> Standing:
+    if deployment.template is None:
+        return Standing("inert", NO_TEMPLATE, _GIVE_TEMPLATE)
+    if not deployment.template.mentions(name):
+        return Standing("inert", f"the chat template does not read `{name}`", "choose a template that does")
+    return HONOURED
+
+
+def tools(deployment: "Deployment", _: Profile) -> Standing:
+    """The template shows them, a parser reads the calls."""
+    standing = _mentioned("tools", deployment)
+    if standing is HONOURED and deployment.parser is None:
+        return Standing(
+            "adapted",
+            "the model sees the tools, but no parser reads its calls: they stay text",
+            "start the server with --tool-call-parser",
+        )
+    return standing
+
+
+def documents(deployment: "Deployment", _: Profile) -> Standing:
+    """Only some templates know them."""
+    return _mentioned("documents", deployment)
+
+
+def chat_template_kwargs(deployment: "Deployment", _: Profile) -> Standing:
+    """Each by itself; at rest those that the template reads."""
+    return Standing("inert", NO_TEMPLATE, _GIVE_TEMPLATE) if deployment.template is None else HONOURED
+
+
+def suffix(deployment: "Deployment", profile: Profile) -> Standing:
+    """Fill-in-the-middle needs tokens for it."""
+    if profile.suffix == "inert":
+        return Standing("inert", f"the profile {profile.name} ignores it", "choose another profile")
+    if not deployment.fills_gaps:
+        return Standing(
+            "refused",
+            "it needs a model that was trained to fill gaps, and this one's vocabulary has no tokens for it",
+            "leave it out",
+        )
+    return HONOURED
+
+
+def prompt_logprobs(deployment: "Deployment", _: Profile) -> Standing:
+    """Not all modelling code gives the prompt's logits."""
+    if not deployment.tells_prompt_logprobs:
+        return Standing("refused", "this model's code does not give the logits of prompt tokens", "leave it out")
+    return HONOURED
+
+
+def prefix_cache(deployment: "Deployment", _: Profile) -> Standing:
+    """Partitions of a cache that may be off."""
+    if not deployment.prefix_caching:
+        return Standing("inert", "prefix caching is off", "start the server with --enable-prefix-caching")
+    return HONOURED
+
+
+def priority(deployment: "Deployment", _: Profile) -> Standing:
+    """Capped by the operator."""
+    cap = deployment.max_client_priority
+    return Standing(
+        "honoured", f"values below {cap} are raised to it", "the operator allows lower ones with --max-client-priority"
+    )
+
+
+def service_tier(deployment: "Deployment", _: Profile) -> Standing:
+    """A sooner tier only where clients may run sooner than others."""
+    if deployment.max_client_priority >= 0:
+        return Standing(
+            "adapted",
+            "`priority` is served as `default`: clients may not run sooner here",
+            "the operator allows it with --max-client-priority",
+        )
+    return HONOURED
+
+
+def obfuscation(_: "Deployment", profile: Profile) -> Standing:
+    """Some servers never pad."""
+    if profile.obfuscation == "never":
+        return Standing("inert", f"the profile {profile.name} never pads chunks", "choose another profile")
+    return HONOURED
+
+
+def authorization(deployment: "Deployment", _: Profile) -> Standing:
+    """Read where the operator gave keys."""
+    if not deployment.guarded:
+        return Standing("honoured", "this server has no keys: every request is let in", "--api-key guards it")
+    return HONOURED
