@@ -381,3 +381,19 @@ def test_requests_share_the_engine_by_their_key_s_hash() -> None:
     assert seen[-2:] == [share, None]
     assert front.requests[0].params.key == share
     assert "k1" not in repr(front.requests[0].params)
+
+
+def test_requests_are_counted_by_user_under_a_hash_where_the_operator_wants_it() -> None:
+    def counted(**settings: Any) -> list[str]:
+        with client(**settings) as http:
+            for user in ("alice@example.com", "alice@example.com", "bob", None):
+                assert http.post(PATH, json=CHAT | {"user": user}).status_code == 200
+            text = http.get("/metrics").text
+        assert "alice" not in text
+        return sorted(line for line in text.splitlines() if line.startswith("overt:user_requests_total"))
+
+    assert counted() == []
+    first, second = counted(metrics_user_secret="s"), counted(metrics_user_secret="t")
+    assert [line.rpartition(" ")[2] for line in first] in (["1.0", "2.0"], ["2.0", "1.0"])
+    assert first == counted(metrics_user_secret="s")
+    assert not set(first) & set(second)

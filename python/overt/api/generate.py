@@ -67,6 +67,7 @@ async def _generate(call: Call, route: Route, profile: Profile) -> int:
     asked = read_headers(route, call.scope["headers"], state.deployment, call.request_id, profile)
     params, effects = read(route, raw, state.deployment, asked)
     params.key = call.key
+    state.users.add(params.user)
     if params.seed is None and state.seeds is not None:
         params.seed = state.seeds.getrandbits(63)
     sink = call.sink

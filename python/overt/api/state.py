@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from overt.api.dispatch import Dispatcher
 from overt.api.ops.keys import Keys
+from overt.api.ops.users import Users
 from overt.cli.config import ServeConfig
 from overt.contract.deployment import Deployment, deployment_of
 
@@ -49,6 +50,7 @@ class State:
     config: ServeConfig = field(default_factory=ServeConfig)
     """The settings, without the API keys."""
     keys: Keys = field(default_factory=lambda: Keys(()))
+    users: Users = field(default_factory=lambda: Users(None))
 
     @property
     def error_shape(self) -> str:
@@ -93,6 +95,7 @@ def make_state(front: "Front", config: ServeConfig, hello: bytes, version: str) 
         version=version,
         first_byte_timeout=config.first_byte_timeout,
         seeds=None if config.seed is None else random.Random(config.seed),
-        config=replace(config, api_key=()),
+        config=replace(config, api_key=(), metrics_user_secret=None),
         keys=Keys(config.api_key, open_metrics=config.open_metrics),
+        users=Users(config.metrics_user_secret),
     )

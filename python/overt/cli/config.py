@@ -88,6 +88,8 @@ class ServeConfig:
     # --- what operators see ---
     metrics_compat: tuple[str, ...] = ()
     """vllm and sglang: their names of what is counted, beside this server's."""
+    metrics_user_secret: str | None = None
+    """Requests are counted by user, under a hash with this secret; None: they are not."""
     notes: tuple[str, ...] = ()
     """What is to be said at start: a sentence for each flag that changes nothing."""
     # --- time, in seconds ---
@@ -97,9 +99,9 @@ class ServeConfig:
     drain_timeout: float = 30.0
 
     def to_json(self) -> str:
-        """The settings as one JSON object for the engine process: without the keys, which it has no use for."""
+        """The settings as one JSON object for the engine process: without the secrets, which it has no use for."""
         fields = asdict(self)
-        del fields["api_key"]
+        del fields["api_key"], fields["metrics_user_secret"]
         return json.dumps(fields, default=str)
 
     @staticmethod

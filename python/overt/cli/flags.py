@@ -113,6 +113,8 @@ def _server_flags(group: argparse._ArgumentGroup) -> None:
             help=f"CORS: {name} that pages in browsers may use ({' '.join(default) or 'none'})")  # fmt: skip
     add("--allow-credentials", action="store_true", help="CORS: and cookies")
     add("--metrics-compat", type=value.peers, default=(), metavar="vllm,sglang", help="these names in /metrics too")
+    add("--metrics-user-secret", metavar="TEXT",
+        help="count requests by user in /metrics, under a hash with this secret")  # fmt: skip
     add("--watchdog-timeout", type=value.seconds, default=60.0, metavar="S",
         help="unhealthy without a step for so long")  # fmt: skip
     add("--health-generate-timeout", type=value.seconds, default=10.0, metavar="S",

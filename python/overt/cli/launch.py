@@ -46,7 +46,7 @@ class InterruptedStartError(Exception):
 
 def serve(config: ServeConfig) -> int:
     """Serves until told to stop. Returns the exit code: 0 after a drain, 1 where it cannot serve."""
-    hide(config.api_key)
+    hide([*config.api_key, *([config.metrics_user_secret] if config.metrics_user_secret else ())])
     for note in config.notes:
         print(f"overt serve: {note}", file=sys.stderr, flush=True)
     try:

@@ -60,6 +60,8 @@ class _Collector:
         yield _labelled("http_answers", "HTTP answers.", ("route", "status"), self.state.answers)
         meaning = "Fields of requests that were not plainly honoured."
         yield _labelled("field_effects", meaning, ("field", "effect"), self.state.effects)
+        if self.state.users.counts:
+            yield _labelled("user_requests", "Requests by hashed user.", ("user",), self.state.users.counts)
         for peer in self.state.config.metrics_compat:
             yield from peers.collect(peer, self.state.deployment.served[0], stats, buckets)
 
