@@ -11,6 +11,8 @@ RUST := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.loc
 HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= demo
+# Test processes; each may hold a small model and start servers with another.
+TEST_JOBS ?= 2
 
 # The extension is compiled against the interpreter that will load it, whoever compiles it.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
@@ -33,7 +35,7 @@ test-rust:
 	cargo test --quiet --locked
 
 test-python: $(VENV)/installed $(VENV)/demo-model $(VENV)/gemma-model $(VENV)/dev-tools
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist loadfile
 
 lint: $(VENV)/dev-tools
 	cargo fmt --check
