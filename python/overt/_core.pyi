@@ -186,7 +186,12 @@ class Front:
         """
 
     def tokenize(
-        self, protocol: str, body: bytes, add_generation_prompt: bool, add_special_tokens: bool | None
+        self,
+        protocol: str,
+        body: bytes,
+        add_generation_prompt: bool,
+        add_special_tokens: bool | None,
+        developer_to_system: bool = ...,
     ) -> list[int]:
         """Token ids of a body's `messages` ("chat") or `prompt` ("completions"). Run it off the loop.
 

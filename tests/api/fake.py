@@ -126,7 +126,9 @@ class FakeFront:
     def stats(self) -> bytes:
         return json.dumps(STATS).encode()
 
-    def tokenize(self, protocol: str, body: bytes, opened: bool, special: bool | None) -> list[int]:
+    def tokenize(
+        self, protocol: str, body: bytes, opened: bool, special: bool | None, renamed: bool = False
+    ) -> list[int]:
         text = str(json.loads(body).get("prompt") or json.loads(body)["messages"])
         if "forbidden" in text:
             raise RequestError(400, "`prompt` is forbidden.", "invalid_request_error", "prompt", None)

@@ -301,7 +301,7 @@ def test_tokenize_and_detokenize() -> None:
         # Beside a text they change nothing, and that is told.
         body: dict[str, Any] = {"model": "tiny", "prompt": "abc", "tools": [], "add_generation_prompt": True}
         answer = http.post("/tokenize", json=body)
-        assert answer.headers["overt-effects"] == '"tools";e=inert, "add_generation_prompt";e=inert'
+        assert answer.headers["overt-effects"] == '"add_generation_prompt";e=inert, "tools";e=inert'
         wrong: list[dict[str, Any]] = [CHAT | {"prompt": "x"}, {"prompt": 5}, {"prompt": "forbidden"}, {}]
         for body in [*wrong, {"messages": []}]:
             answer = http.post("/tokenize", json=body)

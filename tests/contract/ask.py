@@ -13,7 +13,13 @@ from overt.contract.field import Route
 from overt.contract.params import GenerationParams
 from overt.contract.read import read
 
-DEPLOYMENT = Deployment(("a", "b"), 100, chat_template="{{ tools }} {{ documents }}", parser="hermes", fills_gaps=True)
+DEPLOYMENT = Deployment(
+    ("a", "b"),
+    100,
+    chat_template="{{ tools }} {{ documents }} {{ add_generation_prompt }}",
+    parser="hermes",
+    fills_gaps=True,
+)
 BASE: dict[str, dict[str, Any]] = {
     "chat": {"model": "a", "messages": [{"role": "user", "content": "x"}]},
     "completions": {"model": "a", "prompt": "x"},

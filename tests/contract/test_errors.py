@@ -133,7 +133,7 @@ CHAT = '"messages": [{"role": "user"}]'
         (
             f'{{{CHAT}, "service_tier": "best"}}',
             "service_tier",
-            '`service_tier` must be one of "auto", "default", "flex", "scale", "priority", and is "best".',
+            '`service_tier` must be one of "auto", "default", "flex", "scale", "priority", "fast", and is "best".',
         ),
         (
             f'{{{CHAT}, "metadata": {{"a": 1}}}}',

@@ -35,6 +35,7 @@ def test_defaults() -> None:
         request_id="r",
         max_tokens=None,
         max_tokens_field="max_tokens",
+        max_tokens_sent=False,
         temperature=1.0,
         top_p=1.0,
         top_k=0,

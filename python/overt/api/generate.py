@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from overt.api.dispatch import KEEP_ALIVE, Exchange
 from overt.api.hot import CLIENT_LEFT, Call
 from overt.api.state import State
-from overt.contract.asked import profile_asked, read_headers
+from overt.contract.asked import profile_asked, queried, read_headers
 from overt.contract.effects import Effect, header
 from overt.contract.errors import RETRY_AFTER_S, ApiError
 from overt.contract.field import Route
@@ -65,6 +65,8 @@ async def _generate(call: Call, route: Route, profile: Profile) -> int:
         raise ApiError(503, "The server is stopping. Send the request elsewhere, or later.", code="stopping")
     raw = await call.read()
     asked = read_headers(route, call.scope["headers"], state.deployment, call.request_id, profile)
+    if call.scope["query_string"]:
+        asked.effects.extend(queried(call.scope["query_string"]))
     params, effects = read(route, raw, state.deployment, asked)
     params.key = call.key
     state.users.add(params.user)

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from urllib.parse import parse_qsl
 
 from overt.contract.deployment import Deployment
-from overt.contract.effects import Effect
-from overt.contract.errors import wrong_value
+from overt.contract.effects import UNKNOWN, Effect
+from overt.contract.errors import ApiError, wrong_value
 from overt.contract.field import Field, Route
 from overt.contract.fields import FIELDS
 from overt.contract.models import refusal
@@ -30,6 +32,10 @@ _READ_ELSEWHERE = frozenset(
 _SEEN = {name: row for name, row in _ROWS.items() if name not in _READ_ELSEWHERE}
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 _PROFILE = b"overt-profile"
+_OWN = b"overt-"
+"""Headers that begin so are this server's, or a misspelling of one."""
+_MOST = 64
+"""Names of a query that are told."""
 
 
 @dataclass(slots=True)
@@ -67,10 +73,16 @@ def read_headers(
     Raises ApiError (400) for a value that is none.
     """
     asked = Asked(profile, deployment.strict, request_id)
+    found: set[bytes] = set()
     for name, value in headers:
         row = _SEEN.get(name)
         if row is None:
+            if name.startswith(_OWN):
+                asked.effects.append(_unknown(name, value))
             continue
+        if name in found:
+            raise ApiError(400, f"The header `{row.name}` is there twice. Send it once.", param=row.name)
+        found.add(name)
         text = value.decode("latin-1").strip()
         match name:
             case b"overt-profile":
@@ -94,6 +106,20 @@ def read_headers(
             case _ if route in row.routes:
                 asked.effects.append(Effect(row.name, "inert", requested=text, reason=row.reason))
     return asked
+
+
+def _unknown(name: bytes, value: bytes) -> Effect:
+    told = name.decode("latin-1")[:64]
+    near = next(iter(get_close_matches(told, [row.name for row in _SEEN.values()], n=1, cutoff=0.6)), None)
+    text = value.decode("latin-1")
+    return Effect(told, "inert", nearest=near, requested=text, reason="no such header is known", counted=UNKNOWN)
+
+
+def queried(query: bytes) -> list[Effect]:
+    """What is to be told of a query string: nothing is read there."""
+    reason = "nothing is read from the query; send it in the body"
+    names = dict.fromkeys(name for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True)[:_MOST])
+    return [Effect(f"?{name[:64]}", "inert", reason=reason, counted=UNKNOWN) for name in names]
 
 
 def _bad_id(name: str, value: str) -> Effect:

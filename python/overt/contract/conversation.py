@@ -18,6 +18,8 @@ _OWN_VARIABLES = frozenset(
 
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
 _MAX_TOLD_KEYS = 16
+_MAX_TOLD_PARTS = 256
+"""More effects than a header ever names."""
 
 
 def check_template_fields(
@@ -57,10 +59,23 @@ def _unread(name: str, value: Any, template: Template) -> Effect:
     return Effect(f"chat_template_kwargs.{name}", "inert", nearest=nearest, requested=value, reason=reason)
 
 
-def check_messages(messages: list[dict[str, Any]], deployment: Deployment, effects: list[Effect]) -> None:
-    """Tells of keys that the template does not read, each once."""
+def check_messages(messages: list[dict[str, Any]], deployment: Deployment, effects: list[Effect]) -> bool:
+    """Tells of keys that the template does not read, each once, and of roles that it does not know.
+
+    Returns whether messages of the developer become the system's.
+    """
     template, seen = deployment.template, set(ALWAYS_READ)
-    for message in messages:
+    renamed = False
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        if isinstance(content, list):
+            _check_parts(f"messages[{index}].content", content, effects)
+        if message.get("role") == "developer" and template is not None and not template.mentions("developer"):
+            renamed = True
+            reason = "the chat template does not know the developer's role"
+            path = f"messages[{index}].role"
+            counted = "messages[].role"
+            effects.append(Effect(path, "adapted", "system", requested="developer", reason=reason, counted=counted))
         if len(message) <= 2 and message.keys() <= ALWAYS_READ:
             continue
         for key, value in message.items():
@@ -72,7 +87,20 @@ def check_messages(messages: list[dict[str, Any]], deployment: Deployment, effec
                 label = f"messages[].{key}" if key in KNOWN_KEYS else UNKNOWN
                 effects.append(Effect(f"messages[].{key[:64]}", "inert", requested=value, reason=reason, counted=label))
         if len(seen) > _MAX_TOLD_KEYS + len(ALWAYS_READ):
-            return
+            break
+    return renamed
+
+
+def _check_parts(path: str, parts: list[Any], effects: list[Effect]) -> None:
+    """Tells of keys of content parts: the template sees a part's text alone."""
+    for index, part in enumerate(parts):
+        if not isinstance(part, dict) or part.get("type") != "text":
+            continue
+        for key, value in part.items():
+            if key not in ("type", "text") and value is not None and len(effects) < _MAX_TOLD_PARTS:
+                reason = "of a text part the text alone is read"
+                name = f"{path}[{index}].{key[:64]}"
+                effects.append(Effect(name, "inert", requested=value, reason=reason, counted=UNKNOWN))
 
 
 def check_last(messages: list[dict[str, Any]], profile: Profile, opened: bool, effects: list[Effect]) -> bool:
@@ -89,7 +117,7 @@ def check_last(messages: list[dict[str, Any]], profile: Profile, opened: bool, e
         return True
     if opened:
         reason = "it is the assistant's: a new turn answers it; `continue_final_message: true` would continue it"
-        effects.append(Effect(path, "adapted", "new turn", reason=reason))
+        effects.append(Effect(path, "adapted", "new turn", requested=messages[-1], reason=reason))
     return False
 
 

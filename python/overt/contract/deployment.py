@@ -139,6 +139,7 @@ class Deployment:
             request_id="",
             max_tokens=self._max_tokens(route, profile),
             max_tokens_field="max_tokens",
+            max_tokens_sent=False,
             temperature=sampling["temperature"],
             top_p=sampling["top_p"],
             top_k=max(int(sampling["top_k"]), 0),

@@ -24,7 +24,9 @@ class Limits:
     max_prompts: int = _limit(1024, "prompts of a completions request")
     max_choices: int = _limit(1024, "choices of a request, over all its prompts")
     max_logprobs: int = _limit(20, "alternatives beside each token: logprobs, top_logprobs, prompt_logprobs", least=0)
-    max_prompt_logprobs_bytes: int = _limit(64 * 2**20, "bytes that a request's prompt log probabilities may take")
+    max_prompt_logprobs_bytes: int = _limit(
+        16 * 2**20, "bytes that the prompts which an answer repeats may take, with their log probabilities"
+    )
 
 
 DEFAULTS = Limits()

@@ -15,6 +15,8 @@ class GenerationParams:
     """Tokens a choice; none: the rest of the context."""
     max_tokens_field: str
     """The field that gave `max_tokens`."""
+    max_tokens_sent: bool = field(default=True, kw_only=True)
+    """The client sent it; a default that does not fit the context is clamped in silence."""
     temperature: float
     top_p: float
     top_k: int
@@ -63,6 +65,8 @@ class GenerationParams:
     """Tokens of log probabilities are written as their ids."""
     assistant_to_user: bool = False
     """A last message of the assistant is rendered as the user's."""
+    developer_to_system: bool = False
+    """Messages of the developer are rendered as the system's."""
     add_special_tokens: bool | None = None
     """None: to text prompts the tokenizer adds its own special tokens, to rendered chats it does not."""
     suffix: str | None = None

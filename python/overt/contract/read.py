@@ -117,6 +117,8 @@ _PLAIN = {
 def _length(reading: _Reading) -> None:
     params = reading.params
     params.max_tokens, params.max_tokens_field = checks.max_tokens(reading.plan, reading.body, reading.effects)
+    sent = (reading.body.get(name) for name in ("max_tokens", "max_completion_tokens"))
+    params.max_tokens_sent = any(value is not None for value in sent)
 
 
 def _least(reading: _Reading) -> None:
@@ -186,6 +188,15 @@ def _suffix(reading: _Reading) -> None:
     reading.params.suffix = checks.suffix(reading.plan, reading.body)
 
 
+def _special(reading: _Reading) -> None:
+    """Token ids are taken as they are."""
+    wanted, prompt = reading.body["add_special_tokens"], reading.body.get("prompt")
+    if wanted is None or not isinstance(prompt, list) or not prompt or isinstance(prompt[0], str):
+        return
+    reason = "the prompt is of token ids, which are taken as they are"
+    reading.effects.append(Effect("add_special_tokens", "inert", requested=wanted, reason=reason))
+
+
 def _user(reading: _Reading) -> None:
     reading.params.user = checks.user(reading.body, reading.effects)
 
@@ -216,6 +227,7 @@ _STEPS: tuple[tuple[frozenset[str], Callable[[_Reading], None]], ...] = tuple(
         ("logprobs top_logprobs prompt_logprobs return_tokens_as_token_ids", _logprobs),
         ("truncate_prompt_tokens truncation_side", _truncation),
         ("suffix", _suffix),
+        ("add_special_tokens", _special),
         ("user safety_identifier", _user),
         ("cache_salt prompt_cache_key extra_key", _cache),
         ("spaces_between_special_tokens", _spaces),
@@ -229,12 +241,12 @@ def _chat(reading: _Reading) -> None:
     deployment, profile = reading.deployment, reading.plan.profile
     check_template_fields(body, deployment, profile, effects)
     messages, tools = body["messages"], body["tools"]
-    check_messages(messages, deployment, effects)
+    params.developer_to_system = check_messages(messages, deployment, effects)
     params.tools = bool(tools) and body["tool_choice"] != "none"
     if params.tools:
         if deployment.parser is None and "tools" not in reading.plan.watched[""]:
             reason = "the model sees the tools, but no parser reads its calls: they stay text"
-            effects.append(Effect("tools", "adapted", "prompt only", reason=reason))
+            effects.append(Effect("tools", "adapted", "prompt only", requested=tools, reason=reason))
         check_strict_tools(tools, effects)
     continued, opened = bool(body["continue_final_message"]), body["add_generation_prompt"]
     if continued and opened:

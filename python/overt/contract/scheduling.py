@@ -20,6 +20,8 @@ def priority(
             effects.append(Effect("priority", "inert", requested=wanted, reason=reason))
         field, wanted = "x-vllm-priority", asked.priority
     tier: str | None = body["service_tier"]
+    if tier == "fast":
+        tier = "priority"
     if wanted is None:
         return _of_tier(tier, cap, usual, effects)
     if tier in ("flex", "priority", "scale"):

@@ -39,6 +39,16 @@ def tools(deployment: "Deployment", _: Profile) -> Standing:
     return standing
 
 
+def shown_tools(deployment: "Deployment", _: Profile) -> Standing:
+    """Where nothing is generated, there are no calls to read."""
+    return _mentioned("tools", deployment)
+
+
+def add_generation_prompt(deployment: "Deployment", _: Profile) -> Standing:
+    """Only for templates that read it."""
+    return _mentioned("add_generation_prompt", deployment)
+
+
 def documents(deployment: "Deployment", _: Profile) -> Standing:
     """Only some templates know them."""
     return _mentioned("documents", deployment)

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use overt_link::{Failure, Params, Refused, Row, Started, Submit, ToEngine};
 use overt_sched::{NewSeq, Refusal, SeqId};
+use overt_text::StopMatcher;
 
 use crate::engine::Engine;
+use crate::inbox::Mail;
 use crate::request::Request;
 
 impl Engine {
     pub(crate) fn read_mail(&mut self, now_us: u64) {
         let mut mail = std::mem::take(&mut self.mail);
         self.inbox.take(&mut mail);
-        for message in mail.drain(..) {
+        for Mail { message, stop } in mail.drain(..) {
             match message {
-                ToEngine::Submit(submit) => self.admit(&submit, now_us),
+                ToEngine::Submit(submit) => self.admit(&submit, stop, now_us),
                 ToEngine::Abort { request } => self.remove(request),
                 ToEngine::Hold { request, on } => self.hold(request, on),
             }
@@ -22,11 +24,11 @@ impl Engine {
         self.mail = mail;
     }
 
-    fn admit(&mut self, submit: &Submit, now_us: u64) {
+    fn admit(&mut self, submit: &Submit, stop: Result<StopMatcher, String>, now_us: u64) {
         self.now = now_us;
         let first = self.next_seq;
-        let copies = if submit.params.beam.is_some() { 1 } else { submit.n as usize };
-        let count = submit.prompts.len().saturating_mul(copies);
+        // A search begins with one sequence a prompt and grows to n: it has its room from the start.
+        let count = submit.prompts.len().saturating_mul(submit.n as usize);
         let most = self.model.most_sequences;
         if count > most {
             let reason =
@@ -40,13 +42,14 @@ impl Engine {
             return self.refuse(submit.request, &refusal);
         }
         let sequences = Request::sequences(submit, first);
-        let request = match Request::new(submit, first, &self.model) {
-            Ok(request) => request,
+        let stop = match stop {
+            Ok(stop) => stop,
             Err(reason) => {
                 self.news.refused.push((submit.request, Refused::Never(reason)));
                 return;
             }
         };
+        let request = Request::new(submit, first, &self.model, &stop);
         let params = &submit.params;
         let total = sequences.len() as u64;
         for (seq, prompt) in sequences {
@@ -132,7 +135,8 @@ impl Engine {
             let seq = self.next_seq;
             self.next_seq += 1;
             search.beams[index].seq = seq;
-            let new = new_sequence(seq, search.input(index), &request.params, 1, true);
+            let mut new = new_sequence(seq, search.input(index), &request.params, 1, true);
+            new.has_room = true;
             if let Err(refusal) = self.scheduler.add(new, self.now) {
                 self.remove(id);
                 return self.refuse(id, &refusal);
@@ -154,8 +158,9 @@ impl Engine {
                 choice,
                 cached_tokens: search.cached.unwrap_or(0),
             });
-            let last = text.tokens.len() - 1;
-            for (at, (token, told)) in text.tokens.into_iter().zip(text.told).enumerate() {
+            let tokens = text.tokens();
+            let last = tokens.len() - 1;
+            for (at, (token, told)) in tokens.into_iter().enumerate() {
                 self.news.rows.push(Row {
                     request: id,
                     choice,
@@ -199,5 +204,6 @@ fn new_sequence(
         // What is read from the cache has no logits: a prompt whose log probabilities are wanted is computed.
         read_prefix,
         probe: false,
+        has_room: false,
     }
 }

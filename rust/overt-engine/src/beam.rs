@@ -30,22 +30,54 @@ pub(crate) struct Search {
     done: Vec<Text>,
 }
 
-#[derive(Clone)]
+/// A text that goes on.
 pub(crate) struct Beam {
     pub(crate) seq: SeqId,
-    tokens: Vec<u32>,
-    told: Vec<Logprobs>,
+    /// Its last token; none: it has none yet.
+    last: Option<Arc<Node>>,
+    length: usize,
     sum: f32,
     stop: StopMatcher,
     answer: Option<Logprobs>,
 }
 
+/// A token of a text. Texts that began alike share their beginnings.
+struct Node {
+    token: u32,
+    told: Logprobs,
+    before: Option<Arc<Node>>,
+}
+
+impl Drop for Node {
+    /// One after the other: texts are longer than a stack is deep.
+    fn drop(&mut self) {
+        let mut before = self.before.take();
+        while let Some(mut node) = before.and_then(Arc::into_inner) {
+            before = node.before.take();
+        }
+    }
+}
+
 /// A text that ended.
 pub(crate) struct Text {
-    pub(crate) tokens: Vec<u32>,
-    pub(crate) told: Vec<Logprobs>,
+    last: Arc<Node>,
     pub(crate) finish: Finish,
     score: f32,
+}
+
+impl Text {
+    /// Its tokens with what is told of each, in order.
+    pub(crate) fn tokens(&self) -> Vec<(u32, Logprobs)> {
+        let mut tokens: Vec<_> =
+            nodes(Some(&self.last)).map(|node| (node.token, node.told.clone())).collect();
+        tokens.reverse();
+        tokens
+    }
+}
+
+/// A text's tokens, the last one first.
+fn nodes(last: Option<&Arc<Node>>) -> impl Iterator<Item = &Node> {
+    std::iter::successors(last.map(Arc::as_ref), |node| node.before.as_deref())
 }
 
 /// Alternatives to ask of every text: of more, none can matter.
@@ -60,11 +92,13 @@ fn ends(params: &Params, model: &Model) -> usize {
     eos + params.stop_token_ids.len()
 }
 
+/// A text with one more token.
 struct Candidate {
     sum: f32,
     beam: usize,
     token: u32,
-    told: Logprobs,
+    logprob: f32,
+    rank: u32,
 }
 
 impl Search {
@@ -78,8 +112,7 @@ impl Search {
         seq: SeqId,
     ) -> Self {
         let room = model.max_model_len.saturating_sub(u32::try_from(prompt.len()).unwrap_or(0));
-        let first =
-            Beam { seq, tokens: Vec::new(), told: Vec::new(), sum: 0.0, stop, answer: None };
+        let first = Beam { seq, last: None, length: 0, sum: 0.0, stop, answer: None };
         Self {
             prompt,
             width: width as usize,
@@ -104,28 +137,43 @@ impl Search {
 
     /// Makes the next step's texts from the answers. Whether the search is over.
     pub(crate) fn advance(&mut self, params: &Params, model: &Model) -> bool {
-        let candidates = self.candidates(params.logprobs.unwrap_or(0) as usize);
-        let length = self.beams.first().map_or(0, |beam| beam.tokens.len()) + 1;
+        let candidates = self.candidates();
+        let alternatives = params.logprobs.unwrap_or(0) as usize;
+        let length = self.beams.first().map_or(0, |beam| beam.length) + 1;
         let last = length >= self.most as usize;
         let scale = (length as f32).powf(self.length_penalty);
         let mut next: Vec<Beam> = Vec::with_capacity(self.width);
         for (place, candidate) in candidates.into_iter().enumerate() {
-            let mut beam = self.beams[candidate.beam].clone();
-            beam.answer = None;
-            beam.sum = candidate.sum;
-            beam.tokens.push(candidate.token);
-            beam.told.push(candidate.told);
-            let end = end_of(candidate.token, &mut beam.stop, params, model)
+            if place >= self.width && next.len() >= self.width {
+                break;
+            }
+            let parent = &self.beams[candidate.beam];
+            let mut stop = parent.stop.clone();
+            let end = end_of(candidate.token, &mut stop, params, model)
                 .or_else(|| last.then_some(Finish::Length));
+            let wanted = if end.is_some() { place < self.width } else { next.len() < self.width };
+            if !wanted {
+                continue;
+            }
+            let top = parent.answer.iter().flat_map(|answer| &answer.top).take(alternatives);
+            let told = Logprobs {
+                logprob: candidate.logprob,
+                rank: candidate.rank,
+                top: top.copied().collect(),
+            };
+            let node = Arc::new(Node { token: candidate.token, told, before: parent.last.clone() });
             match end {
-                Some(finish) if place < self.width => self.done.push(Text {
-                    tokens: beam.tokens,
-                    told: beam.told,
-                    finish,
-                    score: candidate.sum / scale,
+                Some(finish) => {
+                    self.done.push(Text { last: node, finish, score: candidate.sum / scale });
+                }
+                None => next.push(Beam {
+                    seq: 0,
+                    last: Some(node),
+                    length,
+                    sum: candidate.sum,
+                    stop,
+                    answer: None,
                 }),
-                None if next.len() < self.width => next.push(beam),
-                _ => {}
             }
         }
         self.done.sort_by(|one, other| other.score.total_cmp(&one.score));
@@ -141,16 +189,13 @@ impl Search {
     }
 
     /// The likeliest continuations over all texts, the likeliest first: enough for width that go on.
-    fn candidates(&mut self, alternatives: usize) -> Vec<Candidate> {
+    fn candidates(&self) -> Vec<Candidate> {
         let mut candidates = Vec::new();
-        for (index, beam) in self.beams.iter_mut().enumerate() {
-            let answer = beam.answer.take().unwrap_or_default();
-            let shown: Vec<_> = answer.top.iter().copied().take(alternatives).collect();
-            for (rank, &(token, logprob)) in (1..).zip(&answer.top) {
+        for (index, beam) in self.beams.iter().enumerate() {
+            for (rank, &(token, logprob)) in (1..).zip(beam.answer.iter().flat_map(|it| &it.top)) {
                 if logprob.is_finite() {
-                    let told = Logprobs { logprob, rank, top: shown.clone() };
                     let sum = beam.sum + logprob;
-                    candidates.push(Candidate { sum, beam: index, token, told });
+                    candidates.push(Candidate { sum, beam: index, token, logprob, rank });
                 }
             }
         }
@@ -161,7 +206,10 @@ impl Search {
 
     /// The tokens that text `beam` begins its next step with.
     pub(crate) fn input(&self, beam: usize) -> Arc<[u32]> {
-        self.prompt.iter().chain(&self.beams[beam].tokens).copied().collect()
+        let mut tokens = self.prompt.to_vec();
+        tokens.extend(nodes(self.beams[beam].last.as_ref()).map(|node| node.token));
+        tokens[self.prompt.len()..].reverse();
+        tokens.into()
     }
 
     /// The best texts, the best first, at most the width.

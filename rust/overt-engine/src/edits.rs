@@ -172,11 +172,11 @@ impl Edits {
         let empty = words == HEADER_WORDS + 1;
         let mut bytes = Vec::with_capacity(if empty { 0 } else { words * 4 });
         if !empty {
-            bytes.extend(header.iter().flat_map(|word| word.to_le_bytes()));
+            bytes.extend_from_slice(bytemuck::cast_slice(&header));
         }
         for list in lists {
             if !empty {
-                bytes.extend(list.iter().flat_map(|word| word.to_le_bytes()));
+                bytes.extend_from_slice(bytemuck::cast_slice(list));
             }
             list.clear();
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use overt_link::{
-    Batch, Failure, Gauges, LinkError, PromptLogprobs, Row, Sender, Started, ToEngine, ToFront,
+    Batch, Failure, Gauges, LinkError, PromptLogprobs, Row, Sender, Started, ToFront,
 };
 use overt_sched::{Layout, Plan, RowResult, Scheduler, SeqId, arena};
 use overt_text::TokenTable;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::answers::Table;
 use crate::columns::{self, COLUMNS, FLAG_ALL_GREEDY, FLAG_PROMPT_LOGPROBS};
 use crate::edits::{self, Asked, Edits};
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Mail};
 use crate::request::{Model, Request};
 
 /// The engine's limits; the process that loads the model decides them.
@@ -89,7 +89,7 @@ pub struct Engine {
     overlap: bool,
     link: Sender<ToFront>,
     pub(crate) inbox: Inbox,
-    pub(crate) mail: VecDeque<ToEngine>,
+    pub(crate) mail: VecDeque<Mail>,
     pub(crate) requests: FxHashMap<u64, Request>,
     pub(crate) owners: FxHashMap<SeqId, (u64, u32)>,
     pub(crate) next_seq: SeqId,
@@ -253,7 +253,7 @@ impl Engine {
     /// What a plan changes of its rows' logits and wants to know of them, for the step's sampling; none: nothing.
     /// To be asked for when the plan before it is decided, since it follows what was made.
     ///
-    /// int32 words in little-endian order: a header of 8 (entries of bias, of penalty; rows and ids of allowed;
+    /// int32 words in the machine's byte order: a header of 8 (entries of bias, of penalty; rows and ids of allowed;
     /// entries of prompt and the most alternatives of one; rows of logprobs and the most alternatives of one), then
     /// the columns: bias rows, tokens, float bits; penalty rows, tokens, counts; allowed rows, starts (one more than
     /// rows), ids; prompt positions among the step's tokens, targets; logprob rows.

@@ -5,7 +5,28 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overt_link::{Received, Receiver, ToEngine};
+use overt_text::StopMatcher;
 use parking_lot::{Condvar, Mutex};
+
+use crate::request::stop_matcher;
+
+/// A message, and what takes long to make of it.
+pub(crate) struct Mail {
+    pub(crate) message: ToEngine,
+    /// Of a new request: finds its stops, or why it cannot.
+    pub(crate) stop: Result<StopMatcher, String>,
+}
+
+impl Mail {
+    /// Patterns are compiled here, where no step waits for it.
+    fn of(message: ToEngine) -> Self {
+        let stop = match &message {
+            ToEngine::Submit(submit) => stop_matcher(&submit.params),
+            _ => Ok(StopMatcher::new::<&str>(&[])),
+        };
+        Self { message, stop }
+    }
+}
 
 /// What has arrived and was not looked at yet.
 #[derive(Clone, Default)]
@@ -21,7 +42,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    messages: VecDeque<ToEngine>,
+    messages: VecDeque<Mail>,
     closed: bool,
 }
 
@@ -37,7 +58,8 @@ impl Inbox {
             loop {
                 match receiver.recv() {
                     Ok(Received::Message(message)) => {
-                        shared.state.lock().messages.push_back(message);
+                        let mail = Mail::of(message);
+                        shared.state.lock().messages.push_back(mail);
                         shared.arrived.notify_one();
                     }
                     Ok(Received::Tick) => {}
@@ -66,7 +88,7 @@ impl Inbox {
         !state.closed
     }
 
-    pub(crate) fn take(&self, into: &mut VecDeque<ToEngine>) {
+    pub(crate) fn take(&self, into: &mut VecDeque<Mail>) {
         std::mem::swap(&mut self.shared.state.lock().messages, into);
     }
 }

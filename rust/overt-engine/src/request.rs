@@ -44,11 +44,9 @@ pub(crate) struct Choice {
 impl Request {
     /// A request whose sequences are numbered from `first`: one a choice, or one a prompt where it searches.
     ///
-    /// # Errors
-    /// A pattern that does not compile, which the API process should have refused.
-    pub(crate) fn new(submit: &Submit, first: SeqId, model: &Model) -> Result<Self, String> {
+    /// `stop` finds its stops.
+    pub(crate) fn new(submit: &Submit, first: SeqId, model: &Model, stop: &StopMatcher) -> Self {
         let params = &submit.params;
-        let stop = stop_matcher(params)?;
         let n = submit.n.max(1);
         let total = submit.prompts.len() * n as usize;
         let mut searches = Vec::new();
@@ -84,7 +82,7 @@ impl Request {
             Some(_) => Some(params.logprobs.unwrap_or(0).max(beam::alternatives(n, params, model))),
             None => params.logprobs,
         };
-        Ok(Self {
+        Self {
             alternatives,
             params: params.clone(),
             n,
@@ -93,7 +91,7 @@ impl Request {
             live: total,
             held: false,
             edited,
-        })
+        }
     }
 
     /// The sequences of the request with their prompts.
@@ -137,7 +135,8 @@ fn is_edited(params: &Params) -> bool {
         || params.beam.is_some()
 }
 
-fn stop_matcher(params: &Params) -> Result<StopMatcher, String> {
+/// Finds a request's stops; why its patterns cannot be used, which the API process should have refused.
+pub(crate) fn stop_matcher(params: &Params) -> Result<StopMatcher, String> {
     let patterns: Result<Vec<_>, _> =
         params.stop_regex.iter().map(|pattern| StopRegex::compile(pattern)).collect();
     let patterns = patterns.map_err(|error| error.to_string())?;
@@ -157,10 +156,14 @@ impl Choice {
         if let Some(counts) = &mut self.counts {
             counts.add(token);
         }
-        // What may not end yet is no part of a stop either.
-        if self.made > params.min_tokens
-            && let Some(finish) = end_of(token, &mut self.stop, params, model)
-        {
+        if self.made <= params.min_tokens {
+            // What may not end yet is no part of a stop either.
+            if !model.table.is_special(token) || !params.skip_special_tokens {
+                self.stop.pass_bytes(model.table.bytes(token));
+            } else if params.special_breaks_stop {
+                self.stop.reset();
+            }
+        } else if let Some(finish) = end_of(token, &mut self.stop, params, model) {
             return Some(finish);
         }
         let spent = self.made >= params.max_tokens || length >= model.max_model_len;

@@ -6,7 +6,8 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use overt_link::{Batch, Beam, Finish, Params, ToEngine};
+use overt_engine::Config;
+use overt_link::{Batch, Beam, Finish, Params, Refused, ToEngine};
 
 use common::{END, Server, assert_idle, bytes, config, params};
 
@@ -164,4 +165,27 @@ fn an_abort_in_the_midst_of_a_search_frees_everything() {
     assert_eq!(server.schedule(), None);
     assert_eq!(server.engine.remembered(), 0);
     assert_idle(&server.batches());
+}
+
+#[test]
+fn a_search_has_its_room_from_the_start_or_none() {
+    let config = Config { max_num_seqs: 2, max_queued: 2, ..config() };
+    let mut server = Server::new(&config);
+    server.submit(1, vec![bytes("c")], 8, searching(1.0, 3));
+    server.submit(2, vec![bytes("c")], 4, searching(1.0, 3));
+    let batches = run(&mut server, 8);
+    let refused: Vec<_> = batches.iter().flat_map(|batch| batch.refused.clone()).collect();
+    assert!(matches!(&refused[..], [(1, Refused::Never(_))]), "{refused:?}");
+    assert_eq!(texts(&batches, 2).len(), 4);
+    assert_idle(&batches);
+}
+
+#[test]
+fn long_searches_share_what_they_have_in_common() {
+    let mut server = Server::new(&Config { max_model_len: 60_000, num_blocks: 8000, ..config() });
+    let params = Params { ignore_eos: true, ..searching(1.0, 200) };
+    server.submit(1, vec![bytes("c")], 2, params);
+    let batches = run(&mut server, 4);
+    assert!(texts(&batches, 1).iter().all(|text| text.len() == 200));
+    assert_eq!(server.engine.remembered(), 0);
 }

@@ -192,3 +192,12 @@ fn a_request_that_allows_no_token_fails_by_that_name() {
     assert_eq!(batches[0].failed, [(1, Failure::NothingAllowed)]);
     assert_eq!(texts(&batches).len(), 1);
 }
+
+#[test]
+fn a_character_that_begins_before_the_least_number_and_ends_after_it_may_stop() {
+    let mut server = Server::new(&config());
+    let params = Params { stop: vec!["é".into()], min_tokens: 1, max_tokens: 7, ..params() };
+    server.submit(1, vec![bytes("p")], 1, params);
+    let batches = server.run(1, &bytes("éxyz"));
+    assert_eq!(texts(&batches)[&(1, 0)], (bytes("é"), Some(Finish::StopText(0))));
+}

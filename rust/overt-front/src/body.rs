@@ -41,6 +41,15 @@ impl ChatBody {
         })
     }
 
+    /// Makes messages of the developer ones of the system.
+    pub(crate) fn developer_to_system(&mut self) {
+        for message in self.messages.as_array_mut().into_iter().flatten() {
+            if message.get("role").and_then(Value::as_str) == Some("developer") {
+                message["role"] = Value::String("system".into());
+            }
+        }
+    }
+
     /// Makes a last message of the assistant one of the user.
     pub(crate) fn last_assistant_to_user(&mut self) {
         let last = self.messages.as_array_mut().and_then(|messages| messages.last_mut());

@@ -85,7 +85,7 @@ impl Choice {
         }
         // Tokens that end the turn are no text, unless what ends it is wanted.
         let ends = matches!(row.finish, Some(Finish::EndOfTurn | Finish::StopToken(_)));
-        if !ends || generation.include_stop {
+        if !ends || (generation.include_stop && !self.detokenizer.hides(row.token)) {
             self.read(row, generation.skip_special_tokens, scratch);
         } else if let (true, Some(telling), Some(logprobs)) =
             (self.tells_end, &mut self.telling, &row.logprobs)

@@ -55,6 +55,29 @@ struct Told {
     echo: String,
     /// Log probabilities of its tokens from the second on, as far as they came.
     logprobs: Vec<Logprobs>,
+    /// Its entries before an answer, once they are written.
+    entries: Option<Arc<[TokenLogprobs]>>,
+}
+
+impl Told {
+    /// What is told of its tokens before an answer: the same before every choice.
+    fn entries(
+        &mut self,
+        speller: &Speller,
+        model: &ServedModel,
+        alternatives: Option<u32>,
+    ) -> Arc<[TokenLogprobs]> {
+        let made = self.entries.get_or_insert_with(|| {
+            let Some(alternatives) = alternatives else { return Arc::default() };
+            let mut entries =
+                speller.echo(&model.tokenizer, &self.tokens, &self.echo, &self.logprobs);
+            for entry in &mut entries {
+                entry.top.truncate(alternatives as usize);
+            }
+            entries.into()
+        });
+        Arc::clone(made)
+    }
 }
 
 /// What leaves an exchange in one write.
@@ -126,7 +149,7 @@ impl Exchange {
         self.prompts = prompts
             .into_iter()
             .zip(echoes)
-            .map(|(tokens, echo)| Told { tokens, echo, logprobs: Vec::new() })
+            .map(|(tokens, echo)| Told { tokens, echo, logprobs: Vec::new(), entries: None })
             .collect();
     }
 
@@ -209,10 +232,13 @@ impl Exchange {
     fn begin_choice(&mut self, choice: u32, model: &ServedModel) {
         let copies = choice * self.copies()..(choice + 1) * self.copies();
         let prompt = (choice / self.generation.made()) as usize;
-        let echoed = self.prompts.get(prompt).filter(|_| self.generation.echo).map(|told| {
+        let speller = self.speller(model);
+        let alternatives = self.generation.logprobs;
+        let echoing = self.generation.echo;
+        let echoed = self.prompts.get_mut(prompt).filter(|_| echoing).map(|told| {
             let mut events = Events::new();
             events.text(&told.echo);
-            (events, self.echo_entries(model, told))
+            (events, told.entries(&speller, model, alternatives))
         });
         for copy in copies {
             self.writer.begin(copy, &mut self.outbox);
@@ -220,16 +246,6 @@ impl Exchange {
                 self.writer.events(copy, events, entries, &mut self.outbox);
             }
         }
-    }
-
-    fn echo_entries(&self, model: &ServedModel, told: &Told) -> Vec<TokenLogprobs> {
-        let Some(alternatives) = self.generation.logprobs else { return Vec::new() };
-        let speller = self.speller(model);
-        let mut entries = speller.echo(&model.tokenizer, &told.tokens, &told.echo, &told.logprobs);
-        for entry in &mut entries {
-            entry.top.truncate(alternatives as usize);
-        }
-        entries
     }
 
     fn speller(&self, model: &ServedModel) -> Speller {

@@ -279,7 +279,7 @@ impl Front {
         }
     }
 
-    /// Token ids of a body's messages or prompt.
+    /// Token ids of a body's messages or prompt, made as `generation` says.
     ///
     /// # Errors
     /// What is wrong with the body, or that there is no model yet.
@@ -287,17 +287,10 @@ impl Front {
         &self,
         protocol: Protocol,
         body: &[u8],
-        add_generation_prompt: bool,
-        add_special_tokens: Option<bool>,
+        generation: &Generation,
     ) -> Result<Vec<u32>, RequestError> {
         let model = self.ready_model()?;
-        let making = Making {
-            add_generation_prompt,
-            continue_final_message: false,
-            assistant_to_user: false,
-            special: add_special_tokens,
-            suffix: None,
-        };
+        let making = Making::of(generation, model);
         let mut prompts = prompt::tokenize(model, protocol, body, &making)?.into_iter();
         match (prompts.next(), prompts.next()) {
             (Some(prompt), None) => Ok(prompt.ids),

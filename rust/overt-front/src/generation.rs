@@ -108,6 +108,8 @@ pub struct Generation {
     pub continue_final_message: bool,
     /// A last message of the assistant is rendered as the user's.
     pub assistant_to_user: bool,
+    /// Messages of the developer are rendered as the system's.
+    pub developer_to_system: bool,
     /// Whether the tokenizer adds its own special tokens; none: to prompts it does, to chats it does not.
     pub add_special_tokens: Option<bool>,
     /// What stands behind the gap that the answer fills.
@@ -120,6 +122,8 @@ pub struct Generation {
     pub overflow: Overflow,
     /// The field that gave `max_tokens`, for messages.
     pub max_tokens_field: String,
+    /// The client sent it: a default that does not fit is nobody's business.
+    pub max_tokens_sent: bool,
     /// Served as sent or not at all: what of the request is known not to be honoured already, a clause each.
     pub strict: Option<Vec<String>>,
     /// The response's id; none: one is made.
@@ -196,12 +200,14 @@ impl Default for Generation {
             add_generation_prompt: true,
             continue_final_message: false,
             assistant_to_user: false,
+            developer_to_system: false,
             add_special_tokens: None,
             suffix: None,
             truncate_prompt_tokens: None,
             truncation_side: Side::Left,
             overflow: Overflow::Clamp,
             max_tokens_field: "max_tokens".into(),
+            max_tokens_sent: true,
             strict: None,
             id: None,
             fingerprint: None,
@@ -222,6 +228,11 @@ impl Generation {
     pub(crate) fn prompt_alternatives(&self) -> Option<u32> {
         let echoed = self.logprobs.filter(|_| self.echo);
         self.prompt_logprobs.max(echoed)
+    }
+
+    /// `max_tokens`, where the client sent it.
+    pub(crate) fn sent_max_tokens(&self) -> Option<u32> {
+        self.max_tokens.filter(|_| self.max_tokens_sent)
     }
 
     /// Choices a prompt that are made.

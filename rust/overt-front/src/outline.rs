@@ -1,6 +1,8 @@
 //! What a JSON text looks like from afar, told before anything reads it: how deep it nests, and whether its object
 //! names a member twice.
 
+use std::collections::HashSet;
+
 /// The outline of a JSON text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outline<'a> {
@@ -15,7 +17,7 @@ pub struct Outline<'a> {
 pub fn outline(text: &[u8]) -> Outline<'_> {
     let mut outline = Outline::default();
     let mut depth = 0_usize;
-    let mut names: Vec<&[u8]> = Vec::new();
+    let mut names: HashSet<&[u8]> = HashSet::new();
     // Whether the next string is a member's name of the outermost object.
     let mut name_next = false;
     let mut at = 0;
@@ -34,10 +36,9 @@ pub fn outline(text: &[u8]) -> Outline<'_> {
                 at = end_of_string(text, at);
                 if std::mem::take(&mut name_next) {
                     let name = &text[start..at.saturating_sub(1).max(start)];
-                    if names.contains(&name) {
+                    if !names.insert(name) {
                         outline.twice = outline.twice.or(Some(name));
                     }
-                    names.push(name);
                 }
             }
             _ => {}

@@ -42,7 +42,7 @@ impl Prepared {
 pub(crate) struct Limits {
     /// Choices of one request, over all its prompts.
     pub(crate) max_choices: usize,
-    /// Of log probabilities of prompts.
+    /// Of prompts that an answer repeats, with their log probabilities.
     pub(crate) max_prompt_logprobs_bytes: usize,
 }
 
@@ -58,36 +58,53 @@ pub(crate) fn prepare(
 ) -> Result<Prepared, RequestError> {
     let patterns = patterns(&generation.stop_regex)?;
     let bad_words = bad_words(model, &generation.bad_words)?;
-    let mut tokens = tokenize(model, protocol, body, &Making::of(generation))?;
+    let mut tokens = tokenize(model, protocol, body, &Making::of(generation, model))?;
     if let Some(most) = generation.truncate_prompt_tokens {
-        let most = most.unwrap_or_else(|| {
-            model.max_model_len.saturating_sub(generation.max_tokens.unwrap_or(1).max(1)).max(1)
-        });
+        let most = most.unwrap_or_else(|| fitting(model, generation));
         for prompt in &mut tokens {
             truncate(prompt, most as usize, generation.truncation_side);
         }
     }
     let field = if protocol == Protocol::Chat { "messages" } else { "prompt" };
-    let choices = tokens.len().saturating_mul(generation.made() as usize);
+    let choices = tokens.len().saturating_mul(generation.told() as usize);
     if choices > limits.max_choices {
         return Err(RequestError::invalid(
             field,
             format!(
                 "{} prompts with {} each are {choices} choices; a request may have at most {}.",
                 tokens.len(),
-                generation.made(),
+                generation.told(),
                 limits.max_choices
             ),
         ));
     }
     let echoes = if generation.echo { echoes(model, &tokens)? } else { Vec::new() };
+    check_echoes(&echoes, generation, limits)?;
     let prompts: Vec<Vec<u32>> = tokens.into_iter().map(|prompt| prompt.ids).collect();
     check_prompt_logprobs(&prompts, generation, limits)?;
     let (max_tokens, clamped) = room(model, &prompts, field, generation)?;
+    if generation.min_tokens > max_tokens {
+        return Err(RequestError::invalid(
+            "min_tokens",
+            format!(
+                "`min_tokens` is {}, and a choice may have {max_tokens} tokens here at most. Send no more than that.",
+                generation.min_tokens
+            ),
+        ));
+    }
     if let Some(effects) = &generation.strict {
         check_strict(effects, clamped, generation)?;
     }
     Ok(Prepared { prompts, echoes, bad_words, patterns, max_tokens, clamped })
+}
+
+/// Prompt tokens that leave room for `max_tokens`; where even one would not, what the context holds beside one token.
+fn fitting(model: &ServedModel, generation: &Generation) -> u32 {
+    let asked = generation.max_tokens.unwrap_or(1).max(1);
+    match model.max_model_len.checked_sub(asked) {
+        Some(room) if room > 0 => room,
+        _ => model.max_model_len.saturating_sub(1),
+    }
 }
 
 /// The tokens a choice may make, and what the longest prompt leaves where the request asked for more.
@@ -101,7 +118,7 @@ fn room(
     for (index, prompt) in prompts.iter().enumerate() {
         let path = if prompts.len() > 1 { format!("{field}[{index}]") } else { field.to_owned() };
         let room = room_after(model, prompt.len(), &path)?;
-        if let Some(asked) = generation.max_tokens.filter(|asked| *asked > room) {
+        if let Some(asked) = generation.sent_max_tokens().filter(|asked| *asked > room) {
             check_overflow(model, prompt.len(), asked, generation)?;
         }
         (least, most) = (least.min(room), most.max(room));
@@ -109,7 +126,7 @@ fn room(
     // Each sequence ends at the context by itself; what is told is what the longest prompt leaves. An echo alone
     // needs a token too: logits are of the tokens before it.
     let max_tokens = generation.max_tokens.map_or(most, |asked| asked.clamp(1, most));
-    Ok((max_tokens, generation.max_tokens.filter(|asked| *asked > least).map(|_| least)))
+    Ok((max_tokens, generation.sent_max_tokens().filter(|asked| *asked > least).map(|_| least)))
 }
 
 fn room_after(model: &ServedModel, length: usize, path: &str) -> Result<u32, RequestError> {
@@ -219,7 +236,8 @@ fn check_prompt_logprobs(
 ) -> Result<(), RequestError> {
     let Some(alternatives) = generation.prompt_alternatives() else { return Ok(()) };
     let tokens: usize = prompts.iter().map(Vec::len).sum();
-    let bytes = tokens.saturating_mul(alternatives as usize + 1).saturating_mul(ENTRY_BYTES);
+    let entries = tokens.saturating_mul(alternatives as usize + 1);
+    let bytes = entries.saturating_mul(generation.told() as usize).saturating_mul(ENTRY_BYTES);
     if bytes <= limits.max_prompt_logprobs_bytes {
         return Ok(());
     }
@@ -227,8 +245,32 @@ fn check_prompt_logprobs(
     Err(RequestError::invalid(
         field,
         format!(
-            "Log probabilities of {tokens} prompt tokens with {alternatives} alternatives each take about {bytes} \
-             bytes, and this server allows {}. Ask for fewer alternatives or send a shorter prompt.",
+            "Log probabilities of {tokens} prompt tokens with {alternatives} alternatives each, told in {} choices, \
+             take about {bytes} bytes, and this server allows {}. Ask for fewer alternatives or choices, or send a \
+             shorter prompt.",
+            generation.told(),
+            limits.max_prompt_logprobs_bytes
+        ),
+    ))
+}
+
+/// Echoed text stands before every choice.
+fn check_echoes(
+    echoes: &[String],
+    generation: &Generation,
+    limits: &Limits,
+) -> Result<(), RequestError> {
+    let text: usize = echoes.iter().map(String::len).sum();
+    let bytes = text.saturating_mul(generation.told() as usize);
+    if bytes <= limits.max_prompt_logprobs_bytes {
+        return Ok(());
+    }
+    Err(RequestError::invalid(
+        "echo",
+        format!(
+            "The prompts echoed before each of {} choices are {bytes} bytes, and this server allows {}. Ask for fewer \
+             choices or leave out `echo`.",
+            generation.told(),
             limits.max_prompt_logprobs_bytes
         ),
     ))

@@ -23,21 +23,38 @@ pub(crate) struct Making<'a> {
     pub(crate) continue_final_message: bool,
     /// A last message of the assistant counts as the user's.
     pub(crate) assistant_to_user: bool,
+    /// Messages of the developer count as the system's.
+    pub(crate) developer_to_system: bool,
     /// Whether the tokenizer adds its own special tokens; none: to text prompts it does, to rendered chats it does
     /// not, since their template wrote them.
     pub(crate) special: Option<bool>,
     /// What stands behind the gap that the answer fills.
     pub(crate) suffix: Option<&'a str>,
+    /// Tokens that will be left of a prompt, and the side that is cut.
+    pub(crate) truncation: Option<(usize, Side)>,
 }
 
 impl<'a> Making<'a> {
-    pub(crate) fn of(generation: &'a Generation) -> Self {
+    pub(crate) fn of(generation: &'a Generation, model: &ServedModel) -> Self {
+        let most =
+            generation.truncate_prompt_tokens.map(|most| most.unwrap_or(model.max_model_len));
         Self {
+            truncation: most.map(|most| (most as usize, generation.truncation_side)),
             add_generation_prompt: generation.add_generation_prompt,
             continue_final_message: generation.continue_final_message,
             assistant_to_user: generation.assistant_to_user,
+            developer_to_system: generation.developer_to_system,
             special: generation.add_special_tokens,
             suffix: generation.suffix.as_deref(),
+        }
+    }
+}
+
+impl Making<'_> {
+    fn keep(&self, model: &ServedModel, text: String) -> String {
+        match self.truncation {
+            Some((most, side)) => keep(model, text, most, side),
+            None => text,
         }
     }
 }
@@ -50,8 +67,9 @@ pub(crate) fn tokenize(
     making: &Making<'_>,
 ) -> Result<Vec<Tokens>, RequestError> {
     if protocol == Protocol::Chat {
-        let text = render(model, body, making)?;
-        let ids = encode(model, &text, making.special.unwrap_or(false), "messages")?;
+        let text = making.keep(model, render(model, body, making)?);
+        let special = making.special.unwrap_or(false);
+        let ids = encode_cut(model, &text, special, "messages", making.truncation)?;
         return Ok(vec![Tokens { ids, text: Some(text) }]);
     }
     let prompts = body::prompts(body, model.vocab_size)?;
@@ -59,7 +77,8 @@ pub(crate) fn tokenize(
     let tokens = prompts.into_iter().map(|prompt| match (prompt, making.suffix) {
         (Prompt::Ids(ids), None) => Ok(Tokens { ids, text: None }),
         (Prompt::Text(text), None) => {
-            let ids = encode(model, &text, special, "prompt")?;
+            let text = making.keep(model, text);
+            let ids = encode_cut(model, &text, special, "prompt", making.truncation)?;
             Ok(Tokens { ids, text: Some(text) })
         }
         (Prompt::Text(text), Some(suffix)) => {
@@ -96,6 +115,9 @@ fn fill(
 
 fn render(model: &ServedModel, body: &[u8], making: &Making<'_>) -> Result<String, RequestError> {
     let mut body = body::chat(body)?;
+    if making.developer_to_system {
+        body.developer_to_system();
+    }
     if making.assistant_to_user && !making.continue_final_message {
         body.last_assistant_to_user();
     }
@@ -133,8 +155,19 @@ pub(crate) fn encode(
     special: bool,
     field: &str,
 ) -> Result<Vec<u32>, RequestError> {
-    // Not worth the time: no cutting into tokens makes this fit.
-    if text.len() / model.longest_token > model.max_model_len as usize {
+    encode_cut(model, text, special, field, None)
+}
+
+/// The same for a text of which `truncation` will leave so many tokens.
+fn encode_cut(
+    model: &ServedModel,
+    text: &str,
+    special: bool,
+    field: &str,
+    truncation: Option<(usize, Side)>,
+) -> Result<Vec<u32>, RequestError> {
+    // Not worth the time: no cutting into tokens makes this fit. What is cut to size is not that long.
+    if truncation.is_none() && text.len() / model.longest_token > model.max_model_len as usize {
         let prompt = matches!(field, "messages" | "prompt");
         let what = if prompt { "The prompt".to_owned() } else { format!("`{field}`") };
         let error = RequestError::invalid(
@@ -147,9 +180,33 @@ pub(crate) fn encode(
         );
         return Err(if prompt { error.code("context_length_exceeded") } else { error });
     }
-    model.tokenizer.encode(text, special).map_err(|error| {
+    let ids = model.tokenizer.encode(text, special).map_err(|error| {
         RequestError::invalid(field, format!("The text cannot be tokenised: {error}"))
-    })
+    })?;
+    // Some tokenizers have tokens for other uses of a model, which this one's embeddings do not know.
+    if let Some(id) = ids.iter().find(|id| **id >= model.vocab_size) {
+        let spelling = model.tokenizer.id_to_token(*id).unwrap_or_default();
+        return Err(RequestError::invalid(
+            field,
+            format!(
+                "The text has the token `{spelling}`, which this model does not take. Leave it out."
+            ),
+        ));
+    }
+    Ok(ids)
+}
+
+/// As much of a text as `most` tokens may be made of, from the side that is kept. With some to spare, so that no token
+/// that is kept is one that the cut made.
+fn keep(model: &ServedModel, text: String, most: usize, side: Side) -> String {
+    let bytes = (most + 64).saturating_mul(model.longest_token);
+    if text.len() <= bytes {
+        return text;
+    }
+    match side {
+        Side::Left => text[text.ceil_char_boundary(text.len() - bytes)..].to_owned(),
+        Side::Right => text[..text.floor_char_boundary(bytes)].to_owned(),
+    }
 }
 
 /// Cuts a prompt to what the request asked for.

@@ -6,7 +6,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use overt_front::{Generation, Protocol};
+use overt_front::{Generation, Overflow, Protocol, Side};
 use overt_link::{Batch, Failure, Finish, Received, Refused, Row, Started, ToEngine};
 
 use common::{CHAT, Server, contents, generation};
@@ -247,10 +247,66 @@ fn the_watchdog_sees_work_without_steps_and_nothing_else() {
 fn tokens_and_text_of_the_utility_routes() {
     let server = Server::new();
     let front = &server.front;
-    let ids = front.tokenize(Protocol::Completions, br#"{"prompt": "ab"}"#, true, None).unwrap();
+    let ids = front.tokenize(Protocol::Completions, br#"{"prompt": "ab"}"#, &generation()).unwrap();
     assert_eq!(ids, [97, 98]);
-    let chat = front.tokenize(Protocol::Chat, CHAT, false, None).unwrap();
+    let closed = Generation { add_generation_prompt: false, ..generation() };
+    let chat = front.tokenize(Protocol::Chat, CHAT, &closed).unwrap();
     assert_eq!(front.detokenize(&chat).unwrap(), "user: hi\n");
     assert_eq!(front.token_strings(&[256, 32]).unwrap(), ["<end>", "\u{120}"]);
     assert_eq!(front.detokenize(&[1, 300]).unwrap_err().body.param.as_deref(), Some("tokens[1]"));
+}
+
+#[test]
+fn a_default_that_does_not_fit_is_nobodys_business() {
+    let strict = Some(Vec::new());
+    for (max_tokens_sent, overflow) in [(false, Overflow::Refuse), (true, Overflow::Clamp)] {
+        let mut server = Server::new();
+        let generation = Generation {
+            max_tokens: Some(1000),
+            max_tokens_sent,
+            overflow,
+            stream: false,
+            strict: strict.clone(),
+            ..generation()
+        };
+        server.submit(1, Protocol::Chat, CHAT, generation);
+        if max_tokens_sent {
+            let (error, status) = server.error(1);
+            assert_eq!((status, error["code"].as_str()), (400, Some("not_honoured")));
+        } else {
+            assert!(server.submitted().params.max_tokens < 64);
+        }
+    }
+}
+
+#[test]
+fn prompts_are_cut_to_what_fits_and_no_further() {
+    for (truncate, max_tokens, text, expected) in [
+        (Some(3), 8, "abcdef", "def"),
+        (Some(9), 8, "abcdef", "abcdef"),
+        // 8 of the context of 64 are asked for, or more than it holds.
+        (None, 8, "abcdef", "abcdef"),
+        (None, 64, "abcdef", "abcdef"),
+        (None, 100, "abcdef", "abcdef"),
+    ] {
+        let mut server = Server::new();
+        let generation = Generation {
+            truncate_prompt_tokens: Some(truncate),
+            max_tokens: Some(max_tokens),
+            ..generation()
+        };
+        let body = serde_json::json!({"prompt": text}).to_string();
+        server.submit(1, Protocol::Completions, body.as_bytes(), generation);
+        let prompt: Vec<u32> = expected.bytes().map(u32::from).collect();
+        assert_eq!(server.submitted().prompts, [prompt]);
+    }
+    let mut server = Server::new();
+    let generation = Generation {
+        truncate_prompt_tokens: Some(Some(2)),
+        truncation_side: Side::Right,
+        ..generation()
+    };
+    let body = serde_json::json!({"prompt": "é".repeat(100_000)}).to_string();
+    server.submit(1, Protocol::Completions, body.as_bytes(), generation);
+    assert_eq!(server.submitted().prompts, [[0xc3, 0xa9]]);
 }

@@ -294,6 +294,47 @@ fn a_stop_token_stays_where_what_ended_the_choice_is_wanted() {
 }
 
 #[test]
+fn a_hidden_stop_token_is_not_told() {
+    let mut server = Server::new();
+    let generation = Generation {
+        stream: false,
+        include_stop: true,
+        stop_token_ids: vec![END],
+        ..asked(generation())
+    };
+    server.submit(1, Protocol::Chat, CHAT, generation);
+    server.submitted();
+    send(&server, 1, &[97, END], Finish::StopToken(END));
+    let body: Value = serde_json::from_str(&server.answer(1).0).unwrap();
+    assert_eq!(body["choices"][0]["logprobs"]["content"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_an_answer_repeats_is_bounded_over_all_its_choices() {
+    let prompt = format!(r#"{{"prompt": "{}"}}"#, "x".repeat(50));
+    let echo = |n: u32, copies: bool, logprobs: Option<u32>| {
+        let mut server = Server::new();
+        let generation = Generation {
+            stream: false,
+            echo: true,
+            n,
+            copies,
+            logprobs,
+            max_tokens: Some(0),
+            ..generation()
+        };
+        server.submit(1, Protocol::Completions, prompt.as_bytes(), generation);
+        let (error, status) = server.error(1);
+        (status, error["param"].as_str().map(str::to_owned))
+    };
+    // As copies they are no fewer.
+    assert_eq!(echo(1025, false, None), (400, Some("prompt".into())));
+    assert_eq!(echo(1025, true, None), (400, Some("prompt".into())));
+    assert_eq!(echo(26, false, Some(0)), (400, Some("logprobs".into())));
+    assert_eq!(echo(26, true, Some(0)), (400, Some("logprobs".into())));
+}
+
+#[test]
 fn counts_on_every_chunk_begin_with_the_prompt() {
     let mut server = Server::new();
     let generation = Generation { continuous_usage: true, ..generation() };

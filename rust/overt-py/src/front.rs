@@ -65,6 +65,7 @@ struct Params {
     add_generation_prompt: bool,
     continue_final_message: bool,
     assistant_to_user: bool,
+    developer_to_system: bool,
     add_special_tokens: Option<bool>,
     suffix: Option<String>,
     /// -1: to what fits.
@@ -72,6 +73,7 @@ struct Params {
     truncation_side: String,
     overflow: String,
     max_tokens_field: String,
+    max_tokens_sent: bool,
     strict: Option<Vec<String>>,
     id: Option<String>,
     fingerprint: Option<String>,
@@ -171,6 +173,7 @@ impl TryFrom<Params> for Generation {
             add_generation_prompt: params.add_generation_prompt,
             continue_final_message: params.continue_final_message,
             assistant_to_user: params.assistant_to_user,
+            developer_to_system: params.developer_to_system,
             add_special_tokens: params.add_special_tokens,
             suffix: params.suffix,
             truncate_prompt_tokens: params
@@ -179,6 +182,7 @@ impl TryFrom<Params> for Generation {
             truncation_side: side,
             overflow,
             max_tokens_field: params.max_tokens_field,
+            max_tokens_sent: params.max_tokens_sent,
             strict: params.strict,
             id: params.id,
             fingerprint: params.fingerprint,
@@ -298,7 +302,7 @@ impl Front {
         )
     }
 
-    #[pyo3(signature = (protocol, body, add_generation_prompt, add_special_tokens))]
+    #[pyo3(signature = (protocol, body, add_generation_prompt, add_special_tokens, developer_to_system = false))]
     fn tokenize(
         &self,
         py: Python<'_>,
@@ -306,10 +310,16 @@ impl Front {
         body: &[u8],
         add_generation_prompt: bool,
         add_special_tokens: Option<bool>,
+        developer_to_system: bool,
     ) -> PyResult<Vec<u32>> {
         let protocol = protocol_named(protocol)?;
-        py.detach(|| self.front.tokenize(protocol, body, add_generation_prompt, add_special_tokens))
-            .map_err(to_python)
+        let generation = Generation {
+            add_generation_prompt,
+            add_special_tokens,
+            developer_to_system,
+            ..Generation::default()
+        };
+        py.detach(|| self.front.tokenize(protocol, body, &generation)).map_err(to_python)
     }
 
     fn detokenize(&self, py: Python<'_>, ids: Vec<u32>) -> PyResult<String> {

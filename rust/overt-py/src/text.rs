@@ -109,9 +109,11 @@ fn error_body<'py>(
 }
 
 #[pyfunction]
-fn json_outline(body: &[u8]) -> (usize, Option<String>) {
-    let outline = overt_front::outline(body);
-    (outline.depth, outline.twice.map(|name| String::from_utf8_lossy(name).into_owned()))
+fn json_outline(py: Python<'_>, body: &[u8]) -> (usize, Option<String>) {
+    py.detach(|| {
+        let outline = overt_front::outline(body);
+        (outline.depth, outline.twice.map(|name| String::from_utf8_lossy(name).into_owned()))
+    })
 }
 
 fn value_error(error: impl std::fmt::Display) -> PyErr {

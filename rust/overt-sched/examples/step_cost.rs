@@ -40,6 +40,7 @@ fn measure(rows: u32, prompt_len: u32, waiting: u32) -> Option<[f64; 3]> {
             user,
             salt: 0,
             read_prefix: true,
+            has_room: false,
             probe: false,
         };
         scheduler.add(new, 0).ok()?;

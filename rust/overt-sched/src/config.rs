@@ -50,6 +50,8 @@ pub struct NewSeq {
     pub salt: u64,
     /// Whether its prompt is looked up in the prefix cache.
     pub read_prefix: bool,
+    /// Whether it belongs to a request that has its room in the queue already.
+    pub has_room: bool,
     /// Whether it is the health probe, which runs in a slot and a block of its own, past the queue.
     pub probe: bool,
 }

@@ -98,7 +98,7 @@ impl Scheduler {
             return Err(Refusal::DuplicateId { id: seq.id });
         }
         let (prompt_len, limit) = self.check_size(&seq)?;
-        if !seq.probe {
+        if !seq.probe && !seq.has_room {
             self.check_room(1)?;
         }
         self.arrivals += 1;

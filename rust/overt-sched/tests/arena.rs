@@ -31,6 +31,7 @@ fn scheduler() -> Scheduler {
             user: 0,
             salt: 0,
             read_prefix: true,
+            has_room: false,
             probe: false,
         };
         scheduler.add(new, 0).unwrap();

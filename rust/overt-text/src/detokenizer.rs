@@ -62,6 +62,12 @@ impl Detokenizer {
         self
     }
 
+    /// Whether a token is a special one that is no part of the text.
+    #[must_use]
+    pub fn hides(&self, id: u32) -> bool {
+        self.skip_special && self.table.is_special(id)
+    }
+
     /// Reads one token and appends what it completes. Ids that no token has add nothing.
     pub fn push(&mut self, id: u32, out: &mut String) -> Pushed<'_> {
         if self.table.is_special(id) {

@@ -123,6 +123,18 @@ impl StopMatcher {
         found
     }
 
+    /// Passes over the bytes of a token that is no part of a stop. Of a character that begins in it and ends in a later
+    /// token, the whole belongs to that one, as it does in text.
+    pub fn pass_bytes(&mut self, bytes: &[u8]) {
+        if self.matched || self.has_none() {
+            return;
+        }
+        let mut text = std::mem::take(&mut self.scratch);
+        text.clear();
+        self.utf8.push(bytes, &mut text);
+        self.scratch = text;
+    }
+
     /// Releases what is held: no stop goes on across this point. More text may follow.
     pub fn finish(&mut self, out: &mut String) {
         if !self.matched {

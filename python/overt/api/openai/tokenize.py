@@ -41,8 +41,9 @@ def _tokenizing(call: Call, raw: bytes, body: dict[str, Any], asked: Asked, effe
         raise ApiError(400, "Send either `prompt` or `messages`.", param="prompt")
     if body["messages"] is not None:
         check_template_fields(body, state.deployment, asked.profile, effects)
-        check_messages(body["messages"], state.deployment, effects)
+        renamed = check_messages(body["messages"], state.deployment, effects)
     else:
+        renamed = False
         told = {effect.field for effect in effects}
         reason = "there are no messages"
         effects.extend(
@@ -54,7 +55,7 @@ def _tokenizing(call: Call, raw: bytes, body: dict[str, Any], asked: Asked, effe
     protocol = "completions" if body["messages"] is None else "chat"
 
     def work() -> dict[str, Any]:
-        ids = state.front.tokenize(protocol, raw, opened, body["add_special_tokens"])
+        ids = state.front.tokenize(protocol, raw, opened, body["add_special_tokens"], renamed)
         return {
             "count": len(ids),
             "max_model_len": state.max_model_len,

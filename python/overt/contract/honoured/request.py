@@ -84,8 +84,9 @@ REQUEST = (
         "service_tier",
         GENERATE,
         "string",
-        "`priority` runs sooner, `flex` later than `default`; the answer's `service_tier` is the one that was given.",
-        choices=("auto", "default", "flex", "scale", "priority"),
+        "`priority` (or `fast`) runs sooner, `flex` later than `default`; the answer's `service_tier` is the one that "
+        "was given.",
+        choices=("auto", "default", "flex", "scale", "priority", "fast"),
         default="auto",
         condition="beside `priority` it changes nothing",
         noop=("auto", "default"),
@@ -141,12 +142,21 @@ REQUEST = (
     # --- prompt ---
     Field(
         "tools",
-        TEMPLATE,
+        CHAT,
         "objects",
         "Functions that the model may call.",
         condition="a list of none is absent",
         noop=([],),
         rest=standings.tools,
+    ),
+    Field(
+        "tools",
+        ("tokenize",),
+        "objects",
+        "Functions that the template shows.",
+        condition="a list of none is absent",
+        noop=([],),
+        rest=standings.shown_tools,
     ),
     Field(
         "tool_choice",
@@ -182,6 +192,7 @@ REQUEST = (
         "The template opens the assistant's turn.",
         origin="vllm",
         default=True,
+        rest=standings.add_generation_prompt,
     ),
     Field(
         "continue_final_message",

@@ -117,6 +117,7 @@ impl World {
                 user: payer,
                 salt,
                 read_prefix: payer != 3,
+                has_room: false,
                 probe,
             },
             self.now,

@@ -33,6 +33,7 @@ fn seq(id: SeqId, prompt: impl IntoIterator<Item = u32>, max_tokens: u32) -> New
         user: 0,
         salt: 0,
         read_prefix: true,
+        has_room: false,
         probe: false,
     }
 }
