@@ -65,7 +65,7 @@ def test_fields_are_told_as_the_deployment_has_them() -> None:
     assert field(document, "suffix", "completions")["effect"] == "honoured"
     assert field(document, "max_tokens", "completions")["default"] == 16
     assert field(document, "model")["default"] == "a"
-    assert document["template"]["variables"] == ["documents", "tools"]
+    assert document["template"]["variables"] == ["add_generation_prompt", "documents", "tools"]
     poor = capabilities(Deployment(("a",), 10))
     assert field(poor, "suffix", "completions")["effect"] == "refused"
     assert field(poor, "messages")["effect"] == "refused"
@@ -98,7 +98,8 @@ def test_routes() -> None:
 def test_the_text_begins_with_what_one_wants_to_know() -> None:
     lines = render_text(capabilities(RICH)).splitlines()
     top = "\n".join(lines[:12])
-    for word in ("a, b", "Tiny", "64 tokens", "reads documents, tools", "hermes", "overt", "honoured"):
+    reads = "reads add_generation_prompt, documents, tools"
+    for word in ("a, b", "Tiny", "64 tokens", reads, "hermes", "overt", "honoured"):
         assert word in top
     text = "\n".join(lines)
     assert all(row.name in text for row in FIELDS)

@@ -1,6 +1,7 @@
 """Fields that must fit each other, the model, the profile and the operator's limits."""
 
 import re
+import sys
 from typing import Any, Literal, TypeVar
 
 from overt.contract.deployment import Deployment
@@ -161,7 +162,7 @@ def logit_bias(
     asked = body["logit_bias"]
     if not asked:
         return []
-    most = MAX_BIAS if profile.wide_logit_bias == "refuse" else _LARGEST
+    most = {"refuse": MAX_BIAS, "accept": _LARGEST, "clamp": sys.float_info.max}[profile.wide_logit_bias]
     biases: dict[int, float] = {}
     for key, value in asked.items():
         token = int(key) if _TOKEN_ID.fullmatch(key) else -1
@@ -169,7 +170,9 @@ def logit_bias(
             wanted = f"token ids from 0 to {deployment.vocab_size - 1} as strings of digits"
             raise _bias(f"The keys of `logit_bias` must be {wanted}, and one is {shown(key)}.")
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not -most <= value <= most:
-            wanted = by_name("chat")["logit_bias"].item_wanted() if most == MAX_BIAS else "a number"
+            wanted = by_name("chat")["logit_bias"].item_wanted()
+            if most == _LARGEST:
+                wanted = f"a number from -{_LARGEST:g} to {_LARGEST:g}"
             error = wrong_value(f"logit_bias{step(key)}", wanted, value)
             raise _bias(error.message)
         if token in biases:

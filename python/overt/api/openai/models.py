@@ -4,6 +4,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 
+from overt.api.openapi import errors
 from overt.api.state import State
 from overt.contract.capabilities import supported_parameters
 
@@ -11,7 +12,9 @@ from overt.contract.capabilities import supported_parameters
 def mount(app: FastAPI) -> None:
     """Adds the routes."""
     app.add_api_route("/v1/models", list_models, summary="The served models")
-    app.add_api_route("/v1/models/{model:path}", retrieve_model, summary="One served model")
+    state: State = app.state.overt
+    missing = errors(404, shape=state.error_shape)
+    app.add_api_route("/v1/models/{model:path}", retrieve_model, summary="One served model", responses=missing)
 
 
 async def list_models(request: Request) -> dict[str, Any]:
