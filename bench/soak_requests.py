@@ -224,7 +224,7 @@ def seeds(client: httpx.Client, rng: random.Random) -> None:
 def penalties(client: httpx.Client, rng: random.Random) -> None:
     """Penalties at random, and words that must not come."""
     path, body = random_body(rng)
-    word = rng.choice([" the", " river", "."])
+    word = rng.choice([" the", " river"])
     body |= {
         "repetition_penalty": rng.choice([0.8, 1.3]),
         "presence_penalty": rng.choice([-1, 0, 1.5]),
@@ -232,8 +232,10 @@ def penalties(client: httpx.Client, rng: random.Random) -> None:
         "bad_words": [word],
         "min_tokens": rng.randint(0, body["max_tokens"]),
     }
+    # Tokens are banned: another one may begin with the same letters.
+    whole = re.compile(re.escape(word) + r"(?![a-z])")
     for choice in ask(client, path, body):
-        want(word not in text_of(choice), f"{word!r} was not to be written: {choice}", body)
+        want(not whole.search(text_of(choice)), f"{word!r} was not to be written: {choice}", body)
 
 
 def logit_bias(client: httpx.Client, rng: random.Random) -> None:

@@ -158,3 +158,20 @@ def test_model_cards() -> None:
     assert card["input_modalities"] == card["output_modalities"] == ["text"]
     assert {"temperature", "stop", "tools"} <= set(card["supported_parameters"])
     assert "suffix" not in card["supported_parameters"]
+
+
+def test_what_is_refused_off_the_generating_routes_follows_the_profile_too() -> None:
+    http, _, _ = client(api_key=("k",))
+    with http:
+        for method, path, headers, status in (
+            ("GET", "/nothing", {"x-api-key": "k"}, 404),
+            ("GET", "/v1/models/other", {"x-api-key": "k"}, 404),
+            ("POST", "/v1/models", {"x-api-key": "k"}, 405),
+            ("GET", "/v1/models", {}, 401),
+        ):
+            for profile, nested in (("overt", True), ("vllm", True), ("sglang", False)):
+                answer = http.request(method, path, headers=headers | {"overt-profile": profile})
+                assert answer.status_code == status
+                assert ("error" in answer.json()) is nested
+                if profile == "vllm":
+                    assert answer.json()["error"]["code"] == status

@@ -18,6 +18,7 @@ from overt.api.openai import capabilities, chat, completions, embeddings, models
 from overt.api.openapi import describe
 from overt.api.ops import health, invocations, load, metrics
 from overt.api.state import State
+from overt.contract.asked import profile_asked
 from overt.contract.errors import ApiError
 
 
@@ -90,7 +91,7 @@ class _Outer:
                 scope["overt.key"] = state.keys.share(scope["headers"])
             except ApiError as error:
                 state.answers[path if path in self.paths else "unmatched", error.status] += 1
-                response = _response(error, state)
+                response = _response(error, state, scope)
                 if state.tells_request_id:
                     response.headers["x-request-id"] = request_id(scope["headers"])
                 await response(scope, receive, send)
@@ -115,13 +116,18 @@ class _Outer:
             raise
 
 
-def _response(error: ApiError, state: State) -> Response:
-    return Response(error.body(state.error_shape), error.status, error.headers, media_type="application/json")
+def _response(error: ApiError, state: State, scope: Scope) -> Response:
+    """In the shape of the request's own profile, where it names one."""
+    try:
+        shape: str = profile_asked(scope["headers"], state.deployment).error_shape
+    except ApiError:
+        shape = state.error_shape
+    return Response(error.body(shape), error.status, error.headers, media_type="application/json")
 
 
 async def _api_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
-    return _response(error, request.app.state.overt)
+    return _response(error, request.app.state.overt, request.scope)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -135,7 +141,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
         refusal = not_allowed(request.scope, _methods(request))
     else:
         refusal = ApiError(error.status_code, str(error.detail), headers=headers)
-    return _response(refusal, request.app.state.overt)
+    return _response(refusal, request.app.state.overt, request.scope)
 
 
 def _methods(request: Request) -> set[str]:
@@ -150,4 +156,4 @@ async def _fault(request: Request, _: Exception) -> Response:
     error = ApiError(500, "The server failed on this request; its log says why.", code="internal_error")
     if state.tells_request_id:
         error.headers["x-request-id"] = request_id(request.scope["headers"])
-    return _response(error, state)
+    return _response(error, state, request.scope)
