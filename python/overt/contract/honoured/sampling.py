@@ -143,8 +143,8 @@ SAMPLING = (
         "bad_words",
         GENERATE,
         "texts",
-        "Words that are not written: the tokens that spell each, at the start of a text and inside one, are not made in "
-        "a row. The same letters in other tokens are not seen.",
+        "Words that are not written: the tokens that spell each, at the start of a text and inside one, are not made "
+        "in a row. The same letters in other tokens are not seen.",
         origin="vllm",
         limit="max_bad_words",
         default=[],
