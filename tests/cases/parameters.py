@@ -186,7 +186,8 @@ def _nulls(server: Server, case: Case) -> None:
     assert len(plain) < len(nulls) - 10
     with_nulls, without = accepted(server, CHAT, nulls), accepted(server, CHAT, plain)
     assert with_nulls.headers.get("overt-effects") == without.headers.get("overt-effects")
-    assert with_nulls.json()["usage"] == without.json()["usage"]
+    # Where a text ends is left to chance here.
+    assert with_nulls.json()["usage"]["prompt_tokens"] == without.json()["usage"]["prompt_tokens"]
     greedy = {"temperature": 0, "ignore_eos": True}
     assert both(server, CHAT, nulls | greedy).choices == both(server, CHAT, plain | greedy).choices
     legacy = dict.fromkeys(nulls, None) | {"prompt": "x", "max_tokens": 4, "seed": 1, "temperature": 0}
