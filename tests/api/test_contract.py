@@ -175,3 +175,10 @@ def test_what_is_refused_off_the_generating_routes_follows_the_profile_too() -> 
                 assert ("error" in answer.json()) is nested
                 if profile == "vllm":
                     assert answer.json()["error"]["code"] == status
+
+
+def test_a_choice_of_tools_is_checked_beside_a_prompt_too() -> None:
+    http, _, _ = client()
+    with http:
+        answer = http.post("/tokenize", json={"model": "tiny", "prompt": "x", "tool_choice": {"a": 1}})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "tool_choice")

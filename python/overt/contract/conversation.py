@@ -26,9 +26,8 @@ def check_template_fields(
     body: Mapping[str, Any], deployment: Deployment, profile: Profile, effects: list[Effect]
 ) -> None:
     """Checks what the template sees beside the messages, on whichever route has it."""
-    tools, choice = body["tools"], body["tool_choice"]
-    if choice not in (None, "none", "auto"):
-        _refuse_choice(choice, tools)
+    tools = body["tools"]
+    check_choice(body)
     if tools == []:
         if profile.empty_tools == "refuse":
             raise ApiError(400, "`tools` must have at least one tool; leave it out to have none.", param="tools")
@@ -47,6 +46,12 @@ def check_template_fields(
             )
         if template is not None and not template.mentions(name):
             effects.append(_unread(name, value, template))
+
+
+def check_choice(body: Mapping[str, Any]) -> None:
+    """Refuses choices of tools that are none, or that cannot be kept."""
+    if body["tool_choice"] not in (None, "none", "auto"):
+        _refuse_choice(body["tool_choice"], body["tools"])
 
 
 def _unread(name: str, value: Any, template: Template) -> Effect:

@@ -12,7 +12,7 @@ from overt.api.generate import count_effects
 from overt.api.hot import Call, add_hot_route
 from overt.contract.asked import Asked, profile_asked, read_headers
 from overt.contract.checks import given
-from overt.contract.conversation import check_messages, check_template_fields
+from overt.contract.conversation import check_choice, check_messages, check_template_fields
 from overt.contract.effects import Effect, header, refuse_strict
 from overt.contract.errors import ApiError, from_core
 from overt.contract.field import Route
@@ -44,6 +44,7 @@ def _tokenizing(call: Call, raw: bytes, body: dict[str, Any], asked: Asked, effe
         renamed = check_messages(body["messages"], state.deployment, effects)
     else:
         renamed = False
+        check_choice(body)
         told = {effect.field for effect in effects}
         reason = "there are no messages"
         effects.extend(
