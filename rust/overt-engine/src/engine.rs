@@ -3,70 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use overt_link::{
-    Batch, Failure, Gauges, LinkError, PromptLogprobs, Row, Sender, Started, ToFront,
-};
+use overt_link::{Batch, Failure, Gauges, PromptLogprobs, Sender, ToFront};
 use overt_sched::{Layout, Plan, RowResult, Scheduler, SeqId, arena};
 use overt_text::TokenTable;
 use rustc_hash::FxHashMap;
-use serde::Deserialize;
 
 use crate::answers::Table;
 use crate::columns::{self, COLUMNS, FLAG_ALL_GREEDY, FLAG_PROMPT_LOGPROBS};
+use crate::config::{Config, EngineError};
+use crate::decide::{Decided, decide_row};
 use crate::edits::{self, Asked, Edits};
 use crate::inbox::{Inbox, Mail};
 use crate::request::{Model, Request};
-
-/// The engine's limits; the process that loads the model decides them.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Config {
-    /// Tokens a KV block.
-    pub block_size: u32,
-    /// Blocks of the pool, block 0 included, which only padding rows write.
-    pub num_blocks: u32,
-    /// Sequences that may run at once.
-    pub max_num_seqs: u32,
-    /// Tokens a step.
-    pub max_num_batched_tokens: u32,
-    /// Tokens of a sequence, prompt and output.
-    pub max_model_len: u32,
-    /// Sequences that may wait; 0 is no bound.
-    pub max_queued: u32,
-    /// Whether prompts are looked up in the prefix cache.
-    pub prefix_cache: bool,
-    /// Whether a step is scheduled while the one before it runs.
-    pub overlap: bool,
-    /// Seeds the prefix cache's hash, secret from clients.
-    pub hash_seed: u64,
-    /// A request that waited longer goes first.
-    pub starvation_us: u64,
-    /// Tokens that end a choice.
-    pub eos_token_ids: Vec<u32>,
-}
-
-/// Why the engine cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// The API process is gone.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// The caller's arena is smaller than the layout.
-    #[error("the step arena has {given} words; the layout needs {needed}")]
-    Arena {
-        /// Words given.
-        given: usize,
-        /// Words needed.
-        needed: usize,
-    },
-    /// The caller names a plan that is not running, or gives it too few tokens.
-    #[error("plan {plan} {problem}")]
-    Plan {
-        /// The plan.
-        plan: u64,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-}
 
 /// One row of a plan, for runners that make tokens without a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -482,74 +430,4 @@ fn find<'a>(
 ) -> Option<(&'a Request, usize)> {
     let (request, choice) = owners.get(&seq)?;
     Some((requests.get(request)?, *choice as usize))
-}
-
-/// What a step's rows came to beyond their tokens.
-#[derive(Default)]
-struct Decided {
-    /// Requests that cannot go on.
-    broken: Vec<(u64, Failure)>,
-    /// Choices whose blocks others wait for.
-    freed: Vec<(u64, u32)>,
-    /// Searches, by request and prompt, that have all continuations of their texts.
-    grown: Vec<(u64, u32)>,
-}
-
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the plan borrows the scheduler while the rest of the engine changes"
-)]
-fn decide_row(
-    row: &overt_sched::Row,
-    token: i32,
-    answer: Option<(&Table<'_>, usize)>,
-    requests: &mut FxHashMap<u64, Request>,
-    owners: &mut FxHashMap<SeqId, (u64, u32)>,
-    model: &Model,
-    news: &mut Batch,
-    decided: &mut Decided,
-) -> RowResult {
-    // A sequence that ended or was aborted since has no owner: its token is dropped.
-    let Some(&(id, index)) = owners.get(&row.seq) else { return RowResult::Finish };
-    let Some(request) = requests.get_mut(&id) else { return RowResult::Finish };
-    let Ok(token) = u32::try_from(token) else {
-        if !decided.broken.iter().any(|(broken, _)| *broken == id) {
-            let failure = if token == -2 { Failure::NothingAllowed } else { Failure::NotFinite };
-            decided.broken.push((id, failure));
-        }
-        return RowResult::Finish;
-    };
-    let alternatives = request.alternatives.unwrap_or(0);
-    let logprobs = answer.map(|(table, place)| table.row(place, alternatives));
-    if !request.searches.is_empty() {
-        owners.remove(&row.seq);
-        let prompt = index / request.n;
-        let search = &mut request.searches[prompt as usize];
-        search.cached.get_or_insert(row.cached_tokens);
-        if search.answer((index % request.n) as usize, logprobs.unwrap_or_default()) {
-            decided.grown.push((id, prompt));
-        }
-        return RowResult::Finish;
-    }
-    let choice = &mut request.choices[index as usize];
-    if choice.made == 0 {
-        news.started.push(Started { request: id, choice: index, cached_tokens: row.cached_tokens });
-        if choice.number == 0 {
-            decided.freed.push((id, index));
-        }
-    }
-    let finish = choice.push(token, row.seq_len + 1, &request.params, model);
-    news.rows.push(Row {
-        request: id,
-        choice: index,
-        token,
-        finish,
-        logprobs: logprobs.map(Box::new),
-    });
-    if finish.is_some() {
-        choice.done = true;
-        request.live -= 1;
-        return RowResult::Finish;
-    }
-    RowResult::Token(token)
 }

@@ -4,13 +4,16 @@ mod admission;
 mod answers;
 mod beam;
 mod columns;
+mod config;
 mod counts;
+mod decide;
 mod edits;
 mod engine;
 mod inbox;
 mod request;
 
 pub use columns::{COLUMNS, FLAG_ALL_GREEDY, FLAG_PROMPT_LOGPROBS};
+pub use config::{Config, EngineError};
 pub use edits::HEADER_WORDS as EDITS_HEADER_WORDS;
-pub use engine::{Config, Engine, EngineError, RowInfo};
+pub use engine::{Engine, RowInfo};
 pub use inbox::Inbox;
