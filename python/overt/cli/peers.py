@@ -86,6 +86,8 @@ INERT: tuple[Inert, ...] = (
     Inert("--sse-keep-alive-interval", "1", "a stream that is idle for 15 s gets a comment"),
     Inert("--prefix-caching-hash-algo --radix-eviction-policy", "1", "the prefix cache has one way to work"),
     Inert("--show-hidden-metrics-for-version", "1", "no metric is hidden"),
+    Inert("--exclude-tools-when-tool-choice-none", "0", "tools are never shown beside tool_choice \"none\""),
+    Inert("--fingerprint-mode --fingerprint-value", "1", "system_fingerprint follows all that can change an answer"),
 )  # fmt: skip
 
 _ADAPTERS = "LoRA adapters are not served here; serve the merged model"
@@ -103,6 +105,10 @@ _TEMPLATES = "chat templates come from the checkpoint or from --chat-template al
 _RANKS = "one server is one rank"
 
 REFUSED: tuple[Refused, ...] = (
+    Refused("--disable-fastapi-docs", "0", "/docs is always there; --api-key guards it like every other route"),
+    Refused("--max-num-queued-tokens", "1", "the queue is bounded in sequences: --max-num-queued-reqs"),
+    Refused("--enable-per-request-metrics", "0", "answers carry their usage and no other measurements"),
+    Refused("--tool-strict-level", "1", "calls are not constrained to their schemas yet"),
     Refused("--enable-lora", "0", _ADAPTERS),
     Refused("--lora-modules --lora-paths", "+", _ADAPTERS),
     Refused("--max-loras --max-lora-rank --max-cpu-loras --max-loras-per-batch --max-loaded-loras", "1", _ADAPTERS),
