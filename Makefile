@@ -18,11 +18,12 @@ TEST_JOBS ?= 2
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-rust test-python lint types wheel bench
+.PHONY: help serve test explore test-rust test-python lint types wheel bench
 
 help:
 	@echo "make serve   install into .venv, fetch the demo model, serve it on http://$(HOST):$(PORT)"
 	@echo "make test    every check: Rust, Python, lints, types"
+	@echo "make explore the Rust properties with many random cases"
 	@echo "make wheel   the release wheel, in dist/"
 	@echo "make bench   the benchmarks of bench/README.md"
 
@@ -31,8 +32,12 @@ serve: $(VENV)/installed $(VENV)/demo-model
 
 test: lint test-rust types test-python
 
+# The same cases every time, so that a red run is the change's doing; `make explore` draws others.
 test-rust:
-	cargo test --quiet --locked
+	PROPTEST_RNG_SEED=$(or $(PROPTEST_RNG_SEED),20260809) cargo test --quiet --locked
+
+explore:
+	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) PROPTEST_MAX_GLOBAL_REJECTS=1000000 cargo test --quiet --locked
 
 test-python: $(VENV)/installed $(VENV)/demo-model $(VENV)/gemma-model $(VENV)/dev-tools
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist loadfile

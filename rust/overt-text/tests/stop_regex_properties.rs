@@ -41,6 +41,17 @@ impl Pattern {
         }
     }
 
+    /// Bytes of the longest text that it or a part of it could match by its shape alone.
+    fn longest(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::AnyOf(_) => char::MAX.len_utf8(),
+            Self::Concat(parts) => parts.iter().map(Self::longest).sum(),
+            Self::Either(parts) => parts.iter().map(Self::longest).max().unwrap_or(0),
+            Self::Repeat(part, _, most) => part.longest() * (*most).max(1),
+        }
+    }
+
     /// All that it matches; `None` for more than a few.
     fn language(&self) -> Option<Language> {
         fn concat(one: &Language, other: &Language) -> Option<Language> {
@@ -107,8 +118,11 @@ fn pattern() -> impl Strategy<Value = (Pattern, Language)> {
 
 /// Patterns that can end a choice, each with what it matches.
 fn patterns() -> impl Strategy<Value = Vec<(StopRegex, Language)>> {
-    let usable = pattern().prop_filter_map("can match nothing", |(pattern, language)| {
-        let usable = !language.contains("") && !language.is_empty();
+    let usable = pattern().prop_filter_map("cannot end a choice", |(pattern, language)| {
+        let usable = !language.contains("")
+            && !language.is_empty()
+            && pattern.longest() <= StopRegex::MAX_MATCH
+            && pattern.written().len() <= StopRegex::MAX_PATTERN;
         usable.then(|| (StopRegex::compile(&pattern.written()).unwrap(), language))
     });
     prop::collection::vec(usable, 1..4)
