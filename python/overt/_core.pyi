@@ -10,7 +10,10 @@ __all__ = [
     "PARAM_COLUMNS",
     "Engine",
     "Front",
+    "Prompts",
     "RequestError",
+    "Template",
+    "TemplateError",
     "Tokenizer",
     "__version__",
     "arena_layout",
@@ -18,7 +21,7 @@ __all__ = [
     "cannot_start",
     "error_body",
     "json_outline",
-    "render_chat",
+    "normalisations",
 ]
 
 __version__: Final[str]
@@ -33,6 +36,22 @@ class Tokenizer:
     def encode(self, text: str, add_special_tokens: bool = ...) -> list[int]:
         """Token ids of `text`; special tokens written out in it are recognised."""
 
+    def encode_cached(self, text: str) -> list[int]:
+        """As `encode` without adding special tokens; pieces of text encoded before cost a look-up."""
+
+    def encode_plain(self, text: str, ranges: Sequence[tuple[int, int]]) -> list[int]:
+        """As `encode_cached`, but no special token is recognised that has a byte in one of `ranges`.
+
+        They are bytes of `text` in UTF-8, from and to, in any order.
+        """
+
+    def encode_offsets(self, text: str, add_special_tokens: bool = ...) -> tuple[list[int], list[tuple[int, int]]]:
+        """As `encode`, with the bytes of `text` in UTF-8 that each token stands for, from and to.
+
+        Whole characters always: tokens that share a character have the same range. Tokens that the tokenizer adds
+        have an empty one, at 0 or at the end.
+        """
+
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = ...) -> str:
         """Text of `ids`. Raises ValueError for an id outside the vocabulary."""
 
@@ -43,12 +62,40 @@ class Tokenizer:
     def vocab_size(self) -> int:
         """Number of ids the tokenizer knows, added tokens included."""
 
-def render_chat(template: str, request: bytes, special_tokens: bytes) -> str:
-    """Prompt text of a chat request.
+@final
+class Template:
+    """A compiled chat template. Raises TemplateError for a source that is no Jinja."""
 
-    `request` is JSON with `messages` and, optionally, `tools`, `documents`, `add_generation_prompt`,
-    `continue_final_message`, `chat_template_kwargs`; `special_tokens` is JSON such as `{"bos_token": "<s>"}`.
-    Raises ValueError with the template's line where the template refuses.
+    def __new__(cls, source: str) -> Template: ...
+    @property
+    def variables(self) -> list[str]:
+        """Names that it takes from outside, sorted."""
+
+    def reads_key(self, key: str) -> bool:
+        """Whether it may read a message's key of this name."""
+
+    def normalisations(self, special_tokens: bytes) -> list[str]:
+        """Names of what may be changed in messages and tools for its sake, found out by rendering probes.
+        `special_tokens` is JSON such as `{"bos_token": "<s>"}`.
+        """
+
+    def render(self, request: bytes) -> str:
+        """The prompt's text. `request` is JSON with `messages` and, optionally, `tools`, `documents`,
+        `add_generation_prompt`, `continue_final_message`, `chat_template_kwargs`, `special_tokens` and `clock`
+        (seconds since 1970 as the local wall clock shows them; now if it is absent).
+
+        Raises TemplateError.
+        """
+
+    def trace(self, request: bytes) -> bytes:
+        """The same with where every part came from, as JSON: `text`, `spans` (in characters), `exact`, `used`."""
+
+class TemplateError(ValueError):
+    """A template that does not compile or render: `args` is (message, line or None, reason)."""
+
+def normalisations() -> list[tuple[str, str, bool]]:
+    """(name, meaning, whether it changes the meaning) of all that may be changed in messages and tools for a template's
+    sake before it renders.
     """
 
 def error_body(
@@ -185,18 +232,21 @@ class Front:
         with the first item of a handle where the request asked for more than fits: what was applied instead.
         """
 
-    def tokenize(
-        self,
-        protocol: str,
-        body: bytes,
-        add_generation_prompt: bool,
-        add_special_tokens: bool | None,
-        developer_to_system: bool = ...,
-    ) -> list[int]:
-        """Token ids of a body's `messages` ("chat") or `prompt` ("completions"). Run it off the loop.
+    def tokenize(self, protocol: str, body: bytes, params: Any) -> list[int]:
+        """Token ids of a body's `messages` ("chat") or `prompt` ("completions"); `params` as for `submit`. Run it off
+        the loop.
 
         Raises RequestError.
         """
+
+    def show(self, protocol: str, body: bytes, params: Any) -> bytes:
+        """A body's prompts as the model would see them, as JSON (see api/openai/render.py). Run it off the loop.
+
+        Raises RequestError.
+        """
+
+    def special_tokens_in(self, text: str) -> list[str]:
+        """The special tokens that a client's text spells, each once, in order."""
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """Text of ids. Raises RequestError for an id outside the vocabulary."""
@@ -212,6 +262,21 @@ class Front:
 
     def close(self) -> None:
         """Ends every live request with an error and the link with it."""
+
+@final
+class Prompts:
+    """A model's tokenizer and templates without the model."""
+
+    def __new__(cls, meta: bytes, tokenizer_json: bytes, reading: bytes) -> Prompts:
+        """`meta` is JSON like the engine's hello, `reading` JSON with members of the front's config that tell how
+        text is read. Raises ValueError for a tokenizer or a template that is broken.
+        """
+
+    def show(self, protocol: str, body: bytes, params: Any) -> bytes:
+        """As `Front.show`."""
+
+    def special_tokens_in(self, text: str) -> list[str]:
+        """As `Front.special_tokens_in`."""
 
 class RequestError(Exception):
     """A request that cannot be served: `args` is (status, message, type, param, code)."""

@@ -28,6 +28,9 @@ STATS = {
     "prefix_query_tokens": 7,
     "prefix_hit_tokens": 5,
     "preemptions": 0,
+    "encode_cache_queries": 9,
+    "encode_cache_hits": 8,
+    "encode_cache_bytes": 700,
     "step_failures": 0,
     "steps": 20,
     "requests_aborted": 0,
@@ -41,7 +44,7 @@ HELLO = {
         "vocab_size": 100,
         "generation_config": {"temperature": 0.6, "top_k": 20},
     },
-    "chat_template": "{{ messages }} {{ tools }}",
+    "chat_templates": [{"name": "default", "text": "{{ messages }} {{ tools }}", "source": "made up"}],
 }
 
 
@@ -126,13 +129,15 @@ class FakeFront:
     def stats(self) -> bytes:
         return json.dumps(STATS).encode()
 
-    def tokenize(
-        self, protocol: str, body: bytes, opened: bool, special: bool | None, renamed: bool = False
-    ) -> list[int]:
+    def special_tokens_in(self, text: str) -> list[str]:
+        return ["<special>"] if "<special>" in text else []
+
+    def tokenize(self, protocol: str, body: bytes, params: Any) -> list[int]:
+        special = params.add_special_tokens
         text = str(json.loads(body).get("prompt") or json.loads(body)["messages"])
         if "forbidden" in text:
             raise RequestError(400, "`prompt` is forbidden.", "invalid_request_error", "prompt", None)
-        return [len(text), int(opened), -1 if special is None else int(special)]
+        return [len(text), int(params.add_generation_prompt), -1 if special is None else int(special)]
 
     def token_strings(self, ids: list[int]) -> list[str]:
         return [f"<{id}>" for id in ids]

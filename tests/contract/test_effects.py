@@ -147,7 +147,10 @@ def test_a_report_is_json() -> None:
         "reason": "answers are not stored",
     }
     assert effects[1]["requested"] == "é" * 200 + "…"
-    assert more == {"profile": "overt", "template": {"source": None, "hash": DEPLOYMENT.template.hash}}  # type: ignore[union-attr]
+    assert more == {
+        "profile": "overt",
+        "template": {"name": "default", "source": None, "hash": DEPLOYMENT.template.hash},
+    }  # type: ignore[union-attr]
     assert ask("completions", {"overt": {"report": True}})[0].report == ("", '"profile":"overt"')
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from overt.contract.template import Template
-from overt.contract.variables import read_variables
 
 TEMPLATES = Path(__file__).parents[3] / "shared" / "corpus" / "templates"
 
@@ -21,20 +20,20 @@ TEMPLATES = Path(__file__).parents[3] / "shared" / "corpus" / "templates"
         ("{% set s = given %}{{ s }}{{ given }}", ("given",)),
         ("{% set messages = messages[1:] %}{{ messages }}", ("messages",)),
         ("{% set ns = namespace(n=0) %}{% set ns.n = other %}{{ ns.n }}", ("other",)),
-        ("{% macro m(a, b=c) %}{{ a }}{% endmacro %}{{ m(x, b=y) }}", ("x", "y")),
+        ("{% macro m(a, b=c) %}{{ a }}{% endmacro %}{{ m(x, b=y) }}", ("c", "x", "y")),
         ("{# {{ hidden }} #}{{ 'quoted word' }}{{ \"it's\" ~ shown }}", ("shown",)),
         ("{%- if flag -%}{{- raise_exception('No ' + name) -}}{%- endif -%}", ("flag", "name")),
-        ("{{ tojson(x) }}{{ strftime_now('%Y') }}", ("x",)),
+        ("{{ x | tojson }}{{ strftime_now('%Y') }}{{ range(3) }}", ("x",)),
     ],
 )
 def test_variables(template: str, variables: tuple[str, ...]) -> None:
-    assert read_variables(template) == variables
+    assert Template(template).variables == variables
 
 
 def test_templates_of_models() -> None:
     if not TEMPLATES.exists():
         pytest.skip(f"{TEMPLATES} is not here")
-    found = {path.name: read_variables(path.read_text(encoding="utf-8")) for path in TEMPLATES.glob("*.jinja")}
+    found = {path.name: Template(path.read_text(encoding="utf-8")).variables for path in TEMPLATES.glob("*.jinja")}
     assert len(found) > 100
     assert "enable_thinking" in found["lcpp-Qwen-Qwen3-0.6B.jinja"]
     assert {"tools", "date_string"} <= set(found["lcpp-meta-llama-Llama-3.1-8B-Instruct.jinja"])
@@ -42,10 +41,23 @@ def test_templates_of_models() -> None:
     assert sum(len(variables) for variables in found.values()) < 12 * len(found)
 
 
-def test_mentions() -> None:
-    template = Template("{{ enable_thinking }}{{ m['odd-key'] }}")
-    assert template.mentions("enable_thinking")
-    assert not template.mentions("thinking")
-    assert template.mentions("odd-key")
-    assert not template.mentions("odd-keys")
+def test_what_is_read() -> None:
+    template = Template("{# thinking #}{{ enable_thinking }}{% for m in messages %}{{ m['odd-key'] }}{% endfor %}")
+    assert template.reads("enable_thinking")
+    assert not template.reads("thinking")
+    assert template.reads_key("odd-key")
+    assert not template.reads_key("odd-keys")
+    assert not template.reads_key("reasoning")
     assert len(template.hash) == 16
+
+
+def test_names_of_reasoning_are_one_key() -> None:
+    """Rendering gives a template each of them."""
+    template = Template("{% for m in messages %}{{ m.reasoning_content }}{% endfor %}")
+    assert all(map(template.reads_key, ("reasoning", "reasoning_content", "thinking")))
+
+
+def test_roles() -> None:
+    assert not Template("{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}").knows_developer
+    knows = "{% for m in messages %}{% if m.role == 'developer' %}D{% endif %}{{ m.content }}{% endfor %}"
+    assert Template(knows).knows_developer

@@ -119,7 +119,6 @@ class Harness:
         self.front = _core.Front(here.detach(), json.dumps(front).encode())
         meta = {
             "model": {"max_model_len": max_model_len, "vocab_size": files.vocab_size},
-            "chat_template": None,
         }
         self.core.hello(json.dumps(meta).encode())
         assert self.front.wait_ready(10_000) is not None

@@ -155,6 +155,8 @@ def _add_tokenizer(writer: gguf.GGUFWriter, folder: Path, changes: dict[str, Any
         writer.add_add_bos_token(values["add_bos"])
     if "add_space_prefix" in values:
         writer.add_add_space_prefix(values["add_space_prefix"])
+    if "chat_template" in values:
+        writer.add_chat_template(values["chat_template"])
     writer.add_bos_token_id(values.get("bos", 1))
     writer.add_eos_token_id(values.get("eos", 2))
 

@@ -51,9 +51,9 @@ def test_what_the_metadata_says(demo: ModelFiles) -> None:
     }
     assert (demo.max_model_len, demo.vocab_size, demo.add_bos) == (8192, 49152, False)
     assert demo.config["rms_norm_eps"] == 1e-5
-    assert demo.chat_template is not None
-    assert "<|im_start|>" in demo.chat_template
-    assert demo.chat_template_source == "tokenizer.chat_template (GGUF metadata)"
+    (template,) = demo.chat_templates
+    assert "<|im_start|>" in template.text
+    assert (template.name, template.source) == ("default", "tokenizer.chat_template (GGUF metadata)")
 
 
 def test_describing_needs_neither_torch_nor_transformers() -> None:

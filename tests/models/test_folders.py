@@ -148,24 +148,8 @@ def test_what_the_files_say(tiny: Path) -> None:
     assert files.special_tokens["eos_token"] == "<|im_end|>"
     assert (files.max_model_len, files.add_bos) == (2048, False)
     assert files.vocab_size == json.loads((tiny / "config.json").read_text())["vocab_size"]
-    assert files.chat_template is not None
-    assert files.chat_template_source == "tokenizer_config.json"
+    assert [(each.name, each.source) for each in files.chat_templates] == [("default", "tokenizer_config.json")]
     assert files.fingerprint == resolve(str(tiny)).fingerprint
-
-
-def test_the_template_file_comes_first_and_the_flag_before_it(tmp_path: Path) -> None:
-    make("llama", tmp_path)
-    before = resolve(str(tmp_path)).fingerprint
-    (tmp_path / "chat_template.jinja").write_text("{{ messages }}")
-    files = resolve(str(tmp_path))
-    assert (files.chat_template, files.chat_template_source) == ("{{ messages }}", "chat_template.jinja")
-    assert files.fingerprint != before
-    (tmp_path / "other").write_text("another")
-    assert resolve(str(tmp_path), chat_template=str(tmp_path / "other")).chat_template == "another"
-    inline = resolve(str(tmp_path), chat_template="{% if a %}b{% endif %}")
-    assert (inline.chat_template, inline.chat_template_source) == ("{% if a %}b{% endif %}", "--chat-template")
-    with pytest.raises(ModelError, match="neither a readable file"):
-        resolve(str(tmp_path), chat_template="nowhere.jinja")
 
 
 def test_the_end_of_a_turn_in_the_template_ends_a_text(tmp_path: Path) -> None:
@@ -207,7 +191,7 @@ def test_another_tokenizer(tiny: Path, tmp_path: Path) -> None:
     other = make("qwen3", tmp_path)
     _edit_json(other / "tokenizer_config.json", chat_template="theirs", eos_token="<|endoftext|>")
     files = resolve(str(tiny), tokenizer=str(other))
-    assert (files.chat_template, files.eos_token_ids) == ("theirs", (0,))
+    assert ([each.text for each in files.chat_templates], files.eos_token_ids) == (["theirs"], (0,))
     assert resolve(str(tiny), tokenizer=str(other / "tokenizer.json")).tokenizer_json == files.tokenizer_json
     with pytest.raises(ModelError, match="token ids up to"):
         resolve(str(tiny), tokenizer=str(resolve("demo").path))

@@ -51,7 +51,7 @@ def test_what_the_metadata_says(files: ModelFiles) -> None:
     assert (files.source, files.kind, files.name) == (NAME, "gguf", NAME)
     assert (files.vocab_size, files.max_model_len, files.add_bos) == (262_144, 32_768, True)
     # A base model: it has no chat template, but its vocabulary knows the end of a turn.
-    assert (files.eos_token_ids, files.chat_template) == ((1, 106), None)
+    assert (files.eos_token_ids, files.chat_templates, files.prompt_format) == ((1, 106), (), None)
     assert files.config["sliding_window"] == 512
     assert files.config["rope_parameters"]["full_attention"]["rope_theta"] == 1e6
     assert files.config["rope_parameters"]["sliding_attention"]["rope_theta"] == 1e4

@@ -45,7 +45,7 @@ def test_each_architecture_equals_its_folder(arch: str, tmp_path: Path) -> None:
     assert (files.name, files.kind) == (f"Tiny {arch}", "gguf")
     assert files.config["architectures"] == original.config["architectures"]
     assert (files.max_model_len, files.vocab_size) == (original.max_model_len, original.vocab_size)
-    assert (files.eos_token_ids, files.chat_template_source) == ((2, 0), "none")
+    assert (files.eos_token_ids, files.chat_templates) == ((2, 0), ())
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ PROFILES = ("overt", "openai", "vllm", "sglang")
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 EMBEDDINGS = "/v1/embeddings"
+RENDER = "/v1/chat/completions/render"
 MODEL = "demo"
 CONTEXT = 128
 DEFAULTS = {"top_k": 1, "max_new_tokens": 9}
@@ -145,7 +146,7 @@ def body_of(case: Case, changes: Mapping[str, Any] | None = None) -> dict[str, A
     else:
         compared = any(want.like or want.unlike for want in case.wants.values())
         body |= {"max_tokens": 3 if compared else 1, "temperature": 0}
-        body |= {"messages": said("x")} if case.path == CHAT else {"prompt": "1, 2, 3,"}
+        body |= {"messages": said("x")} if case.path in (CHAT, RENDER) else {"prompt": "1, 2, 3,"}
     body |= {**case.fields, **(changes or {})}
     return {name: value for name, value in body.items() if value is not ABSENT}
 

@@ -175,8 +175,6 @@ def test_4_many_greedy_choices(vllm: Server, overt: Server, tmp_path: Path, requ
 
 
 def test_5_the_prompt_that_the_model_sees(vllm: Server) -> None:
-    if "/v1/chat/completions/render" not in vllm.client.get("/openapi.json").json()["paths"]:
-        pytest.skip("prompts are not rendered for clients yet")
     (body,) = values(shell(vllm, RENDERED))
     assert "hi" in body["prompt_text"]
 

@@ -22,6 +22,12 @@ def count_effects(state: State, effects: Iterable[Effect]) -> None:
         counts[effect.label, effect.effect] += 1
 
 
+def clamped(field: str, asked: int | None, applied: int) -> Effect:
+    """What is told of a `max_tokens` that the context does not hold."""
+    reason = "that is what the prompt leaves of the context"
+    return Effect(field, "adapted", applied, requested=asked, reason=reason)
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the client is told of its fields."""
@@ -37,9 +43,7 @@ class Told:
         """
         effects = self.effects
         if applied is not None:
-            reason = "that is what the prompt leaves of the context"
-            clamp = Effect(self.max_tokens_field, "adapted", applied, requested=self.max_tokens, reason=reason)
-            effects = [*effects, clamp]
+            effects = [*effects, clamped(self.max_tokens_field, self.max_tokens, applied)]
         if not effects:
             return None
         count_effects(state, effects)

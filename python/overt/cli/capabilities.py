@@ -1,7 +1,6 @@
 """`overt capabilities`: what a server with these flags would do with each field. Loads no weights."""
 
 import json
-import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from overt.cli.config import ServeConfig
 from overt.cli.flags import parse_serve
+from overt.cli.show import show
 
 if TYPE_CHECKING:
     from overt.api.state import State
@@ -37,11 +37,7 @@ def capabilities(argv: Sequence[str]) -> int:
         print(f"overt capabilities: {error}", file=sys.stderr)
         return 1
     text = json.dumps(document, indent=2, ensure_ascii=False) if "--json" in argv else render_text(document)
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        # Whoever reads has read enough; the interpreter must not try again at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    show(text)
     return 0
 
 

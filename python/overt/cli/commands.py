@@ -9,6 +9,8 @@ USAGE = """usage: overt COMMAND …
 commands:
   serve [MODEL] [--flags]                  serve a model over HTTP; `overt serve --help` lists the flags
   capabilities [MODEL] [--json] [--flags]  what a server with these flags would do with each field of a request
+  render MODEL [--messages FILE] [--diff MODEL]
+                                           the prompt that a conversation makes, and where every part came from
   doctor [--host HOST] [--port PORT]       what keeps a server from running here
 
 options:
@@ -29,6 +31,10 @@ def run(argv: list[str]) -> int:
             from overt.cli.capabilities import capabilities
 
             return capabilities(argv[1:])
+        case "render":
+            from overt.cli.render import render
+
+            return render(argv[1:])
         case "doctor":
             from overt.cli.doctor import doctor
 
@@ -42,5 +48,6 @@ def run(argv: list[str]) -> int:
             print(overt.__version__)
             return 0
         case _:
-            print(f"overt: there is no command {command!r}; there is: serve, capabilities, doctor", file=sys.stderr)
+            known = "serve, capabilities, render, doctor"
+            print(f"overt: there is no command {command!r}; there is: {known}", file=sys.stderr)
             return 2

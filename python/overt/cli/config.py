@@ -20,6 +20,13 @@ class ServeConfig:
     served_model_name: list[str] = field(default_factory=list)
     tokenizer: str | None = None
     chat_template: str | None = None
+    """A file, the name of one of the checkpoint's templates, or Jinja."""
+    default_chat_template_kwargs: dict[str, Any] = field(default_factory=dict)
+    """Variables of the chat template; requests' own win."""
+    escape_special_tokens: bool = False
+    """Special tokens that a client's text spells are plain text."""
+    encode_cache_bytes: int = 64 * 2**20
+    """Of texts whose tokens are remembered; 0: none."""
     dtype: str = "auto"
     """auto, float32, bfloat16 or float16."""
     max_model_len: int | None = None

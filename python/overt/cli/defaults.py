@@ -1,4 +1,4 @@
-"""The flags that give sampling defaults: whether they can mean what they say."""
+"""The flags that give defaults: whether they can mean what they say."""
 
 import difflib
 import json
@@ -57,3 +57,13 @@ def wrong_override(given: Mapping[str, Any]) -> str | None:
         ):
             return f"--override-generation-config: {name} must be {row.wanted()}, and is {json.dumps(value)}"
     return None
+
+
+def wrong_variables(given: Mapping[str, Any]) -> str | None:
+    """What is wrong with --default-chat-template-kwargs: a variable that the server or a field of requests gives."""
+    from overt.contract.conversation import OWN_VARIABLES
+
+    own = next((name for name in given if name in OWN_VARIABLES), None)
+    if own is None:
+        return None
+    return f"--default-chat-template-kwargs may not set {own}, which every request or the server itself gives"

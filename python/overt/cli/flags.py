@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from overt.cli import values as value
 from overt.cli.config import KEY_VARIABLES, ServeConfig
-from overt.cli.defaults import wrong_folder, wrong_override
+from overt.cli.defaults import wrong_folder, wrong_override, wrong_variables
 from overt.cli.peers import add_flags
 from overt.contract.limits import Limits
 
@@ -44,6 +44,8 @@ def parse_serve(argv: Sequence[str], environ: Mapping[str, str] = os.environ, co
         parser.error("--model-runner script needs --script FILE: the answers to give, as JSON")
     defaults = given["override_generation_config"]
     if (reason := wrong_folder(given["generation_config"]) or wrong_override(defaults)) is not None:
+        parser.error(reason)
+    if (reason := wrong_variables(given["default_chat_template_kwargs"])) is not None:
         parser.error(reason)
     if "max_new_tokens" in defaults and given["profile"] != "vllm":
         note = "max_new_tokens of --override-generation-config changes nothing here: the profile vllm alone takes it"
@@ -82,7 +84,11 @@ def _model_flags(group: argparse._ArgumentGroup) -> None:
     add("--model", "--model-path", help="the same as a flag")
     add("--served-model-name", nargs="+", default=[], metavar="NAME", help="names that requests may use")
     add("--tokenizer", "--tokenizer-path", help="folder, file or Hub id with another tokenizer")
-    add("--chat-template", help="a file or the template itself")
+    add("--chat-template", help="a file, the name of one of the checkpoint's own templates, or the template itself")
+    add("--default-chat-template-kwargs", type=value.json_object, default={}, metavar="JSON",
+        help="variables of the chat template where a request does not give them")  # fmt: skip
+    add("--escape-special-tokens", action="store_true",
+        help="special tokens spelled in a chat's text stay text (default: they are read as such)")  # fmt: skip
     add("--dtype", choices=sorted(_DTYPES), default="auto", help="of the weights")
     add("--max-model-len", "--context-length", type=value.count, metavar="TOKENS", help="prompt and answer together")
     add(
@@ -119,6 +125,8 @@ def _server_flags(group: argparse._ArgumentGroup) -> None:
         help="unhealthy without a step for so long")  # fmt: skip
     add("--health-generate-timeout", type=value.seconds, default=10.0, metavar="S",
         help="for the token that /health_generate asks for")  # fmt: skip
+    add("--encode-cache-bytes", type=value.whole(0, 2**40), default=64 * 2**20, metavar="N",
+        help="memory for texts whose tokens are known, such as a conversation's earlier turns; 0: none")  # fmt: skip
     add("--first-byte-timeout", type=value.seconds, default=15.0, metavar="S", help="then headers go out unasked")
     add("--drain-timeout", "--shutdown-timeout", type=value.seconds, default=30.0, metavar="S",
         help="for running requests after SIGTERM")  # fmt: skip

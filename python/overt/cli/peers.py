@@ -142,7 +142,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused("--worker-cls --worker-extension-cls --model-impl", "1", _PLUGINS, ("auto", "transformers")),
     Refused("--enable-custom-logit-processor", "0", _PLUGINS),
     Refused("--trust-request-chat-template --trust-request-mm-kwargs", "0", _TEMPLATES),
-    Refused("--hf-chat-template-name --completion-template --default-chat-template-kwargs", "1", _TEMPLATES),
+    Refused("--hf-chat-template-name --completion-template", "1", _TEMPLATES),
     Refused("--chat-template-content-format", "1", _TEMPLATES, ("auto",)),
     Refused("--response-role", "1", "answers are the assistant's", ("assistant",)),
     Refused("--revision --tokenizer-revision --code-revision", "1", "name the folder of that revision as the model"),

@@ -13,7 +13,7 @@ from overt.contract.fields import FIELDS
 from overt.contract.honoured.sampling import SAMPLING
 from overt.contract.limits import Limits
 from overt.contract.profiles import NAMES, ROWS
-from overt.contract.template import ALWAYS_READ, KNOWN_KEYS
+from overt.contract.template import ALWAYS_READ, KNOWN_KEYS, Template
 
 __all__ = ["ABSENT", "Mounted", "capabilities", "render_text", "supported_parameters"]
 
@@ -30,8 +30,8 @@ ABSENT: Mapping[str, str] = {
     "POST /api/generate": _LATER,
     "GET /api/tags": _LATER,
     "POST /generate": "use /v1/completions",
-    "POST /v1/chat/completions/render": _LATER,
-    "POST /v1/completions/render": _LATER,
+    "POST /v1/messages/render": _LATER,
+    "POST /v1/responses/render": _LATER,
     "GET /v1/chat/completions": _NO_STORE,
     "GET /v1/chat/completions/{completion_id}": _NO_STORE,
     "POST /pooling": "the model generates text",
@@ -67,7 +67,7 @@ class Mounted:
 
 def capabilities(deployment: Deployment, routes: Iterable[Mounted] | None = None) -> dict[str, Any]:
     """The document, as JSON-able values. `routes`: those of a running server; none: they are not told."""
-    model, template = deployment.model, deployment.template
+    model, template, with_tools = deployment.model, deployment.template, deployment.template_for(True)
     return {
         "object": "capabilities",
         "server": {"name": "overt", "version": _core.__version__},
@@ -99,7 +99,12 @@ def capabilities(deployment: Deployment, routes: Iterable[Mounted] | None = None
             {"name": name, "situation": row.situation} | {profile: row.text(profile) for profile in NAMES}
             for name, row in ROWS.items()
         ],
-        "template": None if template is None else template.told() | {"variables": list(template.variables)},
+        "template": None if template is None else _template(template, deployment),
+        "tool_template": None if with_tools is template or with_tools is None else _template(with_tools, deployment),
+        "normalisations": [
+            {"name": name, "meaning": meaning, "changes_meaning": changes}
+            for name, meaning, changes in _core.normalisations()
+        ],
         "parsers": {"tool_calls": deployment.parser},
         "grammar": {"backend": None, "reason": "structured outputs come later"},
         "errors": [
@@ -107,6 +112,15 @@ def capabilities(deployment: Deployment, routes: Iterable[Mounted] | None = None
             for code, (status, meaning) in CODES.items()
         ],
     } | _routes(routes)
+
+
+def _template(template: Template, deployment: Deployment) -> dict[str, Any]:
+    return template.told() | {
+        "variables": list(template.variables),
+        "given": sorted(deployment.template_variables),
+        "normalisations": list(template.normalisations),
+        "special_tokens_in_text": "escaped" if deployment.escapes else "read",
+    }
 
 
 def _routes(routes: Iterable[Mounted] | None) -> dict[str, Any]:

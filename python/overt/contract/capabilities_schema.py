@@ -47,6 +47,16 @@ _FIELD = _object(
     advice=_TEXT,
 )
 
+_TEMPLATE = _object(
+    name=_STRING,
+    source=_TEXT,
+    hash=_STRING,
+    variables=_strings(),
+    given=_strings(),
+    normalisations=_strings(description="Those of the list that may be made for this template."),
+    special_tokens_in_text={"enum": ["read", "escaped"]},
+)
+
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Capabilities of an Overt server",
@@ -78,9 +88,9 @@ SCHEMA: dict[str, Any] = {
     message_keys=_list(_object(name=_STRING, meaning=_STRING, effect=_EFFECT, reason=_TEXT)),
     limits=_list(_object(name=_STRING, value=_COUNT, flag=_TEXT, meaning=_STRING)),
     profiles=_list(_object(name=_STRING, situation=_STRING, **dict.fromkeys(NAMES, _STRING))),
-    template={
-        "anyOf": [{"type": "null"}, _object(source=_TEXT, hash=_STRING, variables=_strings())],
-    },
+    template={"anyOf": [{"type": "null"}, _TEMPLATE]},
+    tool_template={"anyOf": [{"type": "null"}, _TEMPLATE]},
+    normalisations=_list(_object(name=_STRING, meaning=_STRING, changes_meaning=_BOOLEAN)),
     parsers=_object(tool_calls=_TEXT),
     grammar=_object(backend=_TEXT, reason=_TEXT),
     errors=_list(_object(code=_STRING, status=_INTEGER, type=_STRING, meaning=_STRING)),

@@ -1,17 +1,19 @@
 """What a chat asks of its template: messages, tools and variables."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 from overt.contract.deployment import Deployment
 from overt.contract.effects import UNKNOWN, Effect
-from overt.contract.errors import ApiError, wrong_value
+from overt.contract.errors import ApiError, step, wrong_value
 from overt.contract.fields import by_name
 from overt.contract.profiles import Profile
+from overt.contract.standings import THINKING
 from overt.contract.template import ALWAYS_READ, KNOWN_KEYS, Template
 
-_OWN_VARIABLES = frozenset(
+OWN_VARIABLES = frozenset(
     {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template"}
 )
 """Template variables that fields of their own give."""
@@ -35,17 +37,22 @@ def check_template_fields(
     kwargs = body["chat_template_kwargs"]
     if not kwargs:
         return
-    template = deployment.template
+    template = deployment.template_for(has_tools(body))
     for name, value in kwargs.items():
-        if name in _OWN_VARIABLES:
+        if name in OWN_VARIABLES:
             raise ApiError(
                 400,
                 f"`chat_template_kwargs` may not set `{name}`"
                 + (", which only the operator gives." if name == "chat_template" else ": send the field itself."),
                 param=f"chat_template_kwargs.{name}",
             )
-        if template is not None and not template.mentions(name):
+        if template is not None and not template.reads(name):
             effects.append(_unread(name, value, template))
+
+
+def has_tools(body: Mapping[str, Any]) -> bool:
+    """Whether the template is given tools."""
+    return bool(body["tools"]) and body["tool_choice"] != "none"
 
 
 def check_choice(body: Mapping[str, Any]) -> None:
@@ -55,7 +62,7 @@ def check_choice(body: Mapping[str, Any]) -> None:
 
 
 def _unread(name: str, value: Any, template: Template) -> Effect:
-    variables = [known for known in template.variables if known not in _OWN_VARIABLES]
+    variables = [known for known in template.variables if known not in OWN_VARIABLES]
     near = next(iter(get_close_matches(name[:64], variables, n=1, cutoff=0.6)), None)
     reason = "the chat template does not read it"
     if near is not None:
@@ -64,19 +71,14 @@ def _unread(name: str, value: Any, template: Template) -> Effect:
     return Effect(f"chat_template_kwargs.{name}", "inert", nearest=nearest, requested=value, reason=reason)
 
 
-def check_messages(messages: list[dict[str, Any]], deployment: Deployment, effects: list[Effect]) -> bool:
-    """Tells of keys that the template does not read, each once, and of roles that it does not know.
-
-    Returns whether messages of the developer become the system's.
-    """
-    template, seen = deployment.template, set(ALWAYS_READ)
-    renamed = False
+def check_messages(messages: list[dict[str, Any]], template: Template | None, effects: list[Effect]) -> None:
+    """Tells of keys that the template does not read, each once, and of roles that it does not know."""
+    seen = set(ALWAYS_READ)
     for index, message in enumerate(messages):
         content = message.get("content")
         if isinstance(content, list):
             _check_parts(f"messages[{index}].content", content, effects)
-        if message.get("role") == "developer" and template is not None and not template.mentions("developer"):
-            renamed = True
+        if message.get("role") == "developer" and template is not None and not template.knows_developer:
             reason = "the chat template does not know the developer's role"
             path = f"messages[{index}].role"
             counted = "messages[].role"
@@ -93,7 +95,53 @@ def check_messages(messages: list[dict[str, Any]], deployment: Deployment, effec
                 effects.append(Effect(f"messages[].{key[:64]}", "inert", requested=value, reason=reason, counted=label))
         if len(seen) > _MAX_TOLD_KEYS + len(ALWAYS_READ):
             break
-    return renamed
+
+
+def check_spelled(raw: bytes, body: Mapping[str, Any], deployment: Deployment, effects: list[Effect]) -> None:
+    """Tells of special tokens that the conversation's text spells: the tokenizer reads them as such."""
+    spelled = deployment.spelled_tokens
+    # Most requests have none: the whole body is looked at first, escapes of JSON apart.
+    if spelled is None or deployment.escapes or not (b"\\u00" in raw or spelled(raw.decode("utf-8", "replace"))):
+        return
+    told = 0
+    for name in ("messages", "tools", "documents", "chat_template_kwargs"):
+        for path, text in _strings(name, body[name]):
+            tokens = spelled(text)
+            if not tokens or told == _MAX_TOLD_KEYS:
+                continue
+            told += 1
+            what = ", ".join(f"`{token}`" for token in tokens[:4])
+            reason = f"{what} in it is read as a special token; the operator can have it read as text"
+            effects.append(Effect(path, "adapted", "special tokens", requested=text, reason=reason))
+
+
+def _strings(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every string of a JSON value, with its path."""
+    waiting: list[tuple[str, Any]] = [(path, value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, list):
+            waiting.extend((f"{path}[{index}]", item) for index, item in reversed(list(enumerate(value))))
+        elif isinstance(value, dict):
+            waiting.extend((path + step(key), item) for key, item in reversed(value.items()))
+
+
+def reasoning_effort(body: Mapping[str, Any], template: Template | None, effects: list[Effect]) -> dict[str, Any]:
+    """The template's variables that `reasoning_effort` gives, where the request does not give them itself."""
+    effort = body["reasoning_effort"]
+    if effort is None or template is None:
+        return {}
+    switches = {name: effort != "none" for name in THINKING if template.reads(name)}
+    if template.reads("reasoning_effort"):
+        return {"reasoning_effort": effort} | switches
+    if switches:
+        given = body["chat_template_kwargs"] or {}
+        applied = ", ".join(f"{name}={str(given.get(name, on)).lower()}" for name, on in switches.items())
+        reason = "the chat template knows no efforts: it can only be told to think or not to"
+        effects.append(Effect("reasoning_effort", "adapted", applied, requested=effort, reason=reason))
+    return switches
 
 
 def _check_parts(path: str, parts: list[Any], effects: list[Effect]) -> None:
@@ -106,6 +154,27 @@ def _check_parts(path: str, parts: list[Any], effects: list[Effect]) -> None:
                 reason = "of a text part the text alone is read"
                 name = f"{path}[{index}].{key[:64]}"
                 effects.append(Effect(name, "inert", requested=value, reason=reason, counted=UNKNOWN))
+
+
+def turn(body: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether the last message is continued, and whether the template opens a turn behind it."""
+    continued, opened = bool(body["continue_final_message"]), body["add_generation_prompt"]
+    if continued and opened:
+        raise ApiError(
+            400,
+            "`continue_final_message` and `add_generation_prompt` contradict each other: the last message "
+            "is either continued or answered. Send one of them.",
+            param="continue_final_message",
+        )
+    return continued, not continued and opened is not False
+
+
+def template_variables(
+    body: Mapping[str, Any], deployment: Deployment, template: Template | None, effects: list[Effect]
+) -> str | None:
+    """Variables that the operator and fields give, as JSON."""
+    variables = dict(deployment.template_variables) | reasoning_effort(body, template, effects)
+    return json.dumps(variables) if variables else None
 
 
 def check_last(messages: list[dict[str, Any]], profile: Profile, opened: bool, effects: list[Effect]) -> bool:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -72,18 +72,39 @@ class Deployment:
     always_tells_usage: bool = False
     """On streams, whatever `stream_options` says."""
     template_source: str = ""
+    tool_template: str | None = None
+    """The chat template of conversations with tools, where the model has another for them."""
+    tool_template_source: str = ""
+    template_variables: Mapping[str, Any] = field(default_factory=dict)
+    """Variables of the chat template that the operator gives."""
+    special_tokens: Mapping[str, Any] = field(default_factory=dict)
+    """As templates see them: `bos_token`, …"""
+    spelled_tokens: Callable[[str], list[str]] | None = field(default=None, compare=False, repr=False)
+    """The special tokens that a text spells."""
+    escapes: bool = False
+    """Special tokens that a client's text spells are plain text."""
     model: Mapping[str, Any] = field(default_factory=dict)
     """What the engine told of the model: name, source, max_model_len, dtype, device, architecture, fingerprint."""
     engine: Mapping[str, int] = field(default_factory=dict)
     """What the engine told of its limits."""
 
     template: Template | None = field(init=False, compare=False)
+    _with_tools: Template | None = field(init=False, compare=False, repr=False)
     _plans: dict[tuple[str, str], Plan] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        text = self.chat_template
-        template = None if text is None else Template(text, self.template_source)
+        tokens = self.special_tokens
+        text, other = self.chat_template, self.tool_template
+        template = None if text is None else Template(text, self.template_source, special_tokens=tokens)
+        with_tools = template
+        if other is not None:
+            with_tools = Template(other, self.tool_template_source, name="tool_use", special_tokens=tokens)
         object.__setattr__(self, "template", template)
+        object.__setattr__(self, "_with_tools", with_tools)
+
+    def template_for(self, tools: bool) -> Template | None:
+        """The template of conversations with or without tools."""
+        return self._with_tools if tools else self.template
 
     @property
     def profile(self) -> Profile:
@@ -125,7 +146,8 @@ class Deployment:
             watched=watched,
             params=self._params(route, profile),
             prefix=_PREFIXES.get(route, "") if profile.id_prefix else "",
-            report=self._report(route, profile),
+            report=self._report(route, profile, self.template),
+            report_with_tools=self._report(route, profile, self._with_tools),
         )
 
     def _params(self, route: Route, profile: Profile) -> GenerationParams:
@@ -200,17 +222,17 @@ class Deployment:
             self.model.get("fingerprint"),
             self.model.get("dtype"),
             self.model.get("device"),
-            None if self.template is None else self.template.hash,
+            *(None if template is None else template.hash for template in (self.template, self._with_tools)),
             self.parser,
             profile.name,
             _core.__version__,
         ]
         return "fp_" + hashlib.sha256(json.dumps(of, default=str).encode()).hexdigest()[:16]
 
-    def _report(self, route: Route, profile: Profile) -> str:
+    def _report(self, route: Route, profile: Profile, template: Template | None) -> str:
         members: dict[str, Any] = {"profile": profile.name}
-        if route == "chat" and self.template is not None:
-            members["template"] = self.template.told()
+        if route == "chat" and template is not None:
+            members["template"] = template.told()
         return json.dumps(members, ensure_ascii=False, separators=(",", ":"))[1:-1]
 
     def named(self, model: str | None, profile: Profile = OVERT, effects: list[Effect] | None = None) -> str:
@@ -253,11 +275,13 @@ class Deployment:
 def deployment_of(config: "ServeConfig", hello: Mapping[str, Any], front: "Front") -> Deployment:
     """The deployment of a server with `config` whose engine has said `hello` (parsed) and is behind `front`."""
     model: dict[str, Any] = dict(hello["model"])
+    default, with_tools = _templates(hello.get("chat_templates") or [])
     return Deployment(
         served=_served(config, model),
         vocab_size=model["vocab_size"],
         generation_config=_generation_config(config, model.pop("generation_config", None) or {}),
-        chat_template=hello.get("chat_template"),
+        chat_template=default.get("text"),
+        tool_template=with_tools.get("text"),
         parser=front.parser,
         max_client_priority=config.max_client_priority,
         tells_prompt_logprobs=model.get("tells_prompt_logprobs", True),
@@ -272,10 +296,21 @@ def deployment_of(config: "ServeConfig", hello: Mapping[str, Any], front: "Front
         tells_cached_tokens=config.prompt_tokens_details,
         tokens_as_ids=config.return_tokens_as_token_ids,
         always_tells_usage=config.force_include_usage,
-        template_source=model.get("chat_template_source") or "",
+        template_source=default.get("source", ""),
+        tool_template_source=with_tools.get("source", ""),
+        template_variables=config.default_chat_template_kwargs,
+        special_tokens=hello.get("special_tokens") or {},
+        spelled_tokens=front.special_tokens_in,
+        escapes=config.escape_special_tokens,
         model=model,
         engine=dict(hello.get("limits") or {}),
     )
+
+
+def _templates(named: Sequence[Mapping[str, str]]) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The template of conversations without tools, and the one of those with tools where it is another."""
+    by_names = {template["name"]: template for template in named}
+    return by_names.get("default", {}), by_names.get("tool_use", {})
 
 
 def _generation_config(config: "ServeConfig", own: Mapping[str, Any]) -> dict[str, Any]:

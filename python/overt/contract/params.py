@@ -65,8 +65,8 @@ class GenerationParams:
     """Tokens of log probabilities are written as their ids."""
     assistant_to_user: bool = False
     """A last message of the assistant is rendered as the user's."""
-    developer_to_system: bool = False
-    """Messages of the developer are rendered as the system's."""
+    template_variables: str | None = None
+    """Variables of the chat template that fields and the operator give, as a JSON object; the request's own win."""
     add_special_tokens: bool | None = None
     """None: to text prompts the tokenizer adds its own special tokens, to rendered chats it does not."""
     suffix: str | None = None
@@ -92,6 +92,8 @@ class GenerationParams:
     tell_ends: bool = False
     """Log probabilities tell of the token that ended a choice, too."""
     token_ids: bool = False
+    prompt_text: bool = False
+    """The answer tells the prompt's text."""
     continuous_usage: bool = False
     obfuscation: bool = False
     stop_field: Literal["stop_reason", "matched_stop", "none"] = "stop_reason"

@@ -28,3 +28,5 @@ class Plan:
     """Of ids."""
     report: str
     """JSON members for bodies that report, beside the effects."""
+    report_with_tools: str
+    """The same where the template is given tools."""

@@ -150,7 +150,7 @@ ROWS: dict[str, Row] = {
         "usage.prompt_tokens_details", True, vllm=False,
         told={True: "always", False: "only with --enable-prompt-tokens-details"},
     ),
-    "render_routes": Row("render routes", "404: there is no such route here"),
+    "render_routes": Row("render routes", "open"),
     "extension": Row(
         "`overt` in responses", "config", "asked",
         told={"config": "where the request asks for it, and always with --report always",

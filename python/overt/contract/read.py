@@ -7,11 +7,18 @@ from typing import Any
 
 from overt.contract import checks
 from overt.contract.asked import Asked, body_id
-from overt.contract.checks import given
-from overt.contract.conversation import check_last, check_messages, check_strict_tools, check_template_fields
+from overt.contract.conversation import (
+    check_last,
+    check_messages,
+    check_spelled,
+    check_strict_tools,
+    check_template_fields,
+    has_tools,
+    template_variables,
+    turn,
+)
 from overt.contract.deployment import NEUTRAL, Deployment
 from overt.contract.effects import Effect, objects
-from overt.contract.errors import ApiError
 from overt.contract.field import Route
 from overt.contract.models import validate
 from overt.contract.params import GenerationParams
@@ -24,6 +31,7 @@ class _Reading:
     """One request being read."""
 
     plan: Plan
+    raw: bytes
     deployment: Deployment
     asked: Asked
     body: dict[str, Any]
@@ -46,7 +54,7 @@ def read(route: Route, raw: bytes, deployment: Deployment, asked: Asked) -> tupl
     body: dict[str, Any] = checked.__dict__
     sent = checked.model_fields_set
     params = plan.params.copy()
-    reading = _Reading(plan, deployment, asked, body, params, effects)
+    reading = _Reading(plan, raw, deployment, asked, body, params, effects)
     params.model = deployment.named(body["model"], profile, effects)
     params.request_id = asked.request_id
     for name in sent:
@@ -110,7 +118,11 @@ _PLAIN = {
         "min_p",
         "typical_p",
     )
-} | {"return_tokens_as_token_ids": "tokens_as_ids", "return_token_ids": "token_ids"}
+} | {
+    "return_tokens_as_token_ids": "tokens_as_ids",
+    "return_token_ids": "token_ids",
+    "return_prompt_text": "prompt_text",
+}
 """Fields that are taken as they are, by the parameter they give."""
 
 
@@ -241,24 +253,18 @@ def _chat(reading: _Reading) -> None:
     deployment, profile = reading.deployment, reading.plan.profile
     check_template_fields(body, deployment, profile, effects)
     messages, tools = body["messages"], body["tools"]
-    params.developer_to_system = check_messages(messages, deployment, effects)
-    params.tools = bool(tools) and body["tool_choice"] != "none"
+    params.tools = has_tools(body)
+    template = deployment.template_for(params.tools)
+    check_messages(messages, template, effects)
+    check_spelled(reading.raw, body, deployment, effects)
+    params.template_variables = template_variables(body, deployment, template, effects)
     if params.tools:
         if deployment.parser is None and "tools" not in reading.plan.watched[""]:
             reason = "the model sees the tools, but no parser reads its calls: they stay text"
             effects.append(Effect("tools", "adapted", "prompt only", requested=tools, reason=reason))
         check_strict_tools(tools, effects)
-    continued, opened = bool(body["continue_final_message"]), body["add_generation_prompt"]
-    if continued and opened:
-        raise ApiError(
-            400,
-            "`continue_final_message` and `add_generation_prompt` contradict each other: the last message "
-            "is either continued or answered. Send one of them.",
-            param="continue_final_message",
-        )
-    params.continue_final_message = continued
-    params.add_generation_prompt = not continued and given(opened, True)
-    if not continued:
+    params.continue_final_message, params.add_generation_prompt = turn(body)
+    if not params.continue_final_message:
         params.assistant_to_user = check_last(messages, profile, params.add_generation_prompt, effects)
 
 
@@ -271,4 +277,5 @@ def _own_options(reading: _Reading) -> None:
     if strict:
         reading.params.strict = [effect.clause() for effect in reading.effects]
     if reports or (deployment.always_reports and reading.plan.profile.extension == "config"):
-        reading.params.report = (objects(reading.effects), reading.plan.report)
+        more = reading.plan.report_with_tools if reading.params.tools else reading.plan.report
+        reading.params.report = (objects(reading.effects), more)

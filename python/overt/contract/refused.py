@@ -66,7 +66,6 @@ _OPENAI = (
         reason="use `tool_choice`",
         alias="tool_choice",
     ),
-    _refused("reasoning_effort", CHAT, "string", "How long the model thinks.", reason=_REASONING),
     _refused("verbosity", CHAT, "string", "How long answers are.", "medium"),
     _refused("modalities", CHAT, "any", "Kinds of output.", ["text"], reason=_MEDIA),
     _refused("audio", CHAT, "object", "Voice and format of spoken answers.", reason=_MEDIA),
@@ -112,8 +111,6 @@ _VLLM = (
     _vllm("mm_payload", "string", "How media are returned.", "none", routes=CHAT, reason=_MEDIA),
     _vllm("return_mm_kwargs", "boolean", "Media tensors in the answer.", False, routes=CHAT, reason=_MEDIA),
     _vllm("prompt_embeds", "any", "Embeddings instead of a prompt.", routes=COMPLETIONS),
-    _vllm("return_prompt_text", "boolean", "The rendered prompt with the answer.", False, routes=CHAT),
-    _vllm("return_token_offsets", "boolean", "Where tokens lie in the text.", False, reason=_IDS),
     _vllm(
         "routed_experts_prompt_start", "integer", "First prompt token whose experts are reported.", 0, reason=_EXPERTS
     ),
@@ -163,8 +160,6 @@ _SGLANG = (
 
 _TOKENIZE = (
     _vllm("media_io_kwargs", "object", "How media are read.", {}, routes=("tokenize",), reason=_MEDIA),
-    _sglang("reasoning_effort", "string", "How long the model thinks.", routes=("tokenize",), reason=_REASONING),
-    _vllm("continue_final_message", "boolean", "The last message is left open.", False, routes=("tokenize",)),
     _vllm("chat_template", "string", "A template for this request.", routes=("tokenize",), reason=_TRUST),
     _vllm("mm_processor_kwargs", "object", "How media are processed.", {}, routes=("tokenize",), reason=_MEDIA),
 )

@@ -9,27 +9,36 @@ from overt.contract.template import NO_TEMPLATE
 if TYPE_CHECKING:
     from overt.contract.deployment import Deployment
 
+THINKING = ("enable_thinking", "thinking")
+"""Variables by which templates turn reasoning on and off."""
+
 _GIVE_TEMPLATE = "start the server with --chat-template, or use /v1/completions"
 
 
 def messages(deployment: "Deployment", _: Profile) -> Standing:
     """Conversations need a template."""
-    if deployment.template is None:
+    if deployment.template is not None or deployment.template_for(True) is not None:
+        return HONOURED
+    writer = deployment.model.get("prompt_format")
+    if writer is None:
         return Standing("refused", NO_TEMPLATE, _GIVE_TEMPLATE)
-    return HONOURED
+    return Standing(
+        "refused", f"conversations are written by {writer}, which this server does not have", _GIVE_TEMPLATE
+    )
 
 
-def _mentioned(name: str, deployment: "Deployment") -> Standing:
-    if deployment.template is None:
+def _read(name: str, deployment: "Deployment", *, tools: bool = False) -> Standing:
+    template = deployment.template_for(tools)
+    if template is None:
         return Standing("inert", NO_TEMPLATE, _GIVE_TEMPLATE)
-    if not deployment.template.mentions(name):
+    if not template.reads(name):
         return Standing("inert", f"the chat template does not read `{name}`", "choose a template that does")
     return HONOURED
 
 
 def tools(deployment: "Deployment", _: Profile) -> Standing:
     """The template shows them, a parser reads the calls."""
-    standing = _mentioned("tools", deployment)
+    standing = _read("tools", deployment, tools=True)
     if standing is HONOURED and deployment.parser is None:
         return Standing(
             "adapted",
@@ -41,22 +50,36 @@ def tools(deployment: "Deployment", _: Profile) -> Standing:
 
 def shown_tools(deployment: "Deployment", _: Profile) -> Standing:
     """Where nothing is generated, there are no calls to read."""
-    return _mentioned("tools", deployment)
+    return _read("tools", deployment, tools=True)
 
 
 def add_generation_prompt(deployment: "Deployment", _: Profile) -> Standing:
     """Only for templates that read it."""
-    return _mentioned("add_generation_prompt", deployment)
+    return _read("add_generation_prompt", deployment)
 
 
 def documents(deployment: "Deployment", _: Profile) -> Standing:
     """Only some templates know them."""
-    return _mentioned("documents", deployment)
+    return _read("documents", deployment)
 
 
 def chat_template_kwargs(deployment: "Deployment", _: Profile) -> Standing:
     """Each by itself; at rest those that the template reads."""
     return Standing("inert", NO_TEMPLATE, _GIVE_TEMPLATE) if deployment.template is None else HONOURED
+
+
+def reasoning_effort(deployment: "Deployment", _: Profile) -> Standing:
+    """A variable of its own in some templates, a switch in others."""
+    template = deployment.template
+    if template is None:
+        return Standing("inert", NO_TEMPLATE, _GIVE_TEMPLATE)
+    if template.reads("reasoning_effort"):
+        return HONOURED
+    switches = [name for name in THINKING if template.reads(name)]
+    if switches:
+        names = " and ".join(f"`{name}`" for name in switches)
+        return Standing("adapted", f"the chat template knows no efforts, but {names}: false for `none`, else true")
+    return Standing("inert", "the chat template reads no variable for it", "choose a template that does")
 
 
 def suffix(deployment: "Deployment", profile: Profile) -> Standing:

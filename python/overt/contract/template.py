@@ -1,58 +1,64 @@
 """What the chat template decides over fields: its variables, and the keys of messages that it reads."""
 
 import hashlib
-import re
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from overt.contract.variables import read_variables
-
-_WORD = re.compile(r"\w+")
-_WHOLE_MESSAGES = re.compile(
-    r"\b(?:messages|message|msg|m)\s*(?:[-+]?\}\}|\|\s*(?:tojson|string|items|dictsort|list)\b|\.items\b)"
-)
-"""Where a template writes whole messages: it then reads all their keys."""
+from overt import _core
 
 NO_TEMPLATE = "the model has no chat template"
 
 
 class Template:
-    """A chat template as text. What it does not mention it cannot read; what it mentions it may."""
+    """A chat template, read by the core. Raises ValueError for a text that is no Jinja."""
 
-    def __init__(self, text: str, source: str = "") -> None:
+    def __init__(
+        self, text: str, source: str = "", *, name: str = "default", special_tokens: Mapping[str, Any] | None = None
+    ) -> None:
         self.text = text
         self.source = source
-        self._words = frozenset(_WORD.findall(text))
-        self._whole = bool(_WHOLE_MESSAGES.search(text))
+        self.name = name
+        self._special_tokens = dict(special_tokens or {})
+        self._core = _core.Template(text)
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
         """Names that it takes from outside, sorted."""
-        return read_variables(self.text)
+        return tuple(self._core.variables)
 
     @cached_property
     def hash(self) -> str:
         """16 hexadecimal digits of its text."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
-    def mentions(self, name: str) -> bool:
-        """Whether the name stands in its text."""
-        return name in self._words or (not _WORD.fullmatch(name) and name in self.text)
+    @cached_property
+    def normalisations(self) -> tuple[str, ...]:
+        """Names of what may be changed in messages and tools for its sake, found out by rendering probes."""
+        return tuple(self._core.normalisations(json.dumps(self._special_tokens).encode()))
+
+    @property
+    def knows_developer(self) -> bool:
+        """Whether messages of the developer are rendered as such."""
+        return "developer_to_system" not in self.normalisations
+
+    def reads(self, name: str) -> bool:
+        """Whether it takes a variable of this name from outside."""
+        return name in self.variables
 
     def reads_key(self, key: str) -> bool:
         """Whether it may read a message's key."""
-        if self._whole or self.mentions(key):
-            return True
-        # Two names of one thing, which rendering knows.
-        return key in _REASONING and any(map(self.mentions, _REASONING))
+        # Names of one thing, which rendering knows.
+        names = _REASONING if key in _REASONING else (key,)
+        return any(map(self._core.reads_key, names))
 
     def told(self) -> dict[str, Any]:
         """For reports."""
-        return {"source": self.source or None, "hash": self.hash}
+        return {"name": self.name, "source": self.source or None, "hash": self.hash}
 
 
-_REASONING = ("reasoning", "reasoning_content")
+_REASONING = ("reasoning", "reasoning_content", "thinking")
 
 ALWAYS_READ = frozenset({"role", "content"})
 """Keys of messages that every template reads."""
@@ -67,6 +73,7 @@ KNOWN_KEYS: Mapping[str, str] = {
     "reasoning_content": "What the assistant thought.",
     "refusal": "The assistant's words where it refused.",
     "role": "Who speaks.",
+    "thinking": "What the assistant thought.",
     "tool_call_id": "The call that a tool message answers.",
     "tool_calls": "Calls that the assistant made.",
 }

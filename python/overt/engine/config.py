@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from overt.cli.config import ServeConfig
 from overt.models import ModelError, ModelFiles
@@ -91,6 +91,7 @@ def hello(
 ) -> bytes:
     """What the API process is told when the model is ready, as JSON."""
     architectures = files.config.get("architectures") or ["unknown"]
+    template = files.default_template
     return json.dumps(
         {
             "model": {
@@ -102,8 +103,9 @@ def hello(
                 "device": device,
                 "architecture": architectures[0],
                 "generation_config": files.generation_config,
-                "has_chat_template": files.chat_template is not None,
-                "chat_template_source": files.chat_template_source,
+                "has_chat_template": template is not None,
+                "chat_template_source": "none" if template is None else template.source,
+                "prompt_format": files.prompt_format,
                 "fingerprint": files.fingerprint,
                 "tells_prompt_logprobs": tells_prompt_logprobs,
             },
@@ -113,7 +115,8 @@ def hello(
                 "kv_blocks": num_blocks - 1,
                 "block_size": BLOCK_SIZE,
             },
-            "chat_template": files.chat_template,
+            "chat_template": None if template is None else template.text,
+            "chat_templates": [asdict(each) for each in files.chat_templates],
             "special_tokens": files.special_tokens,
         }
     ).encode()

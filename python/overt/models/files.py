@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,40 @@ from typing import Any
 
 class ModelError(Exception):
     """A model that cannot be served: the message says what is wrong, where, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTemplate:
+    """A chat template and where it stands."""
+
+    name: str
+    """What the checkpoint calls it: "default", "tool_use", "rag", …"""
+    text: str
+    source: str
+    """The file or flag that states it, with the name where it states several."""
+
+
+def choose_template(templates: Sequence[ChatTemplate], *, tools: bool) -> ChatTemplate | None:
+    """The template of a chat: "tool_use" where there are `tools` and there is one, else "default"; None without."""
+    by_name = {template.name: template for template in templates}
+    return (by_name.get("tool_use") if tools else None) or by_name.get("default")
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """What a tokenizer's files say."""
+
+    tokenizer_json: bytes
+    """In the `tokenizers` library's format."""
+    special_tokens: dict[str, str]
+    """By the names that templates know them by: bos_token, eos_token, …"""
+    add_bos: bool
+    """Whether its own post-processor puts bos_token before a text."""
+    ends: tuple[int, ...]
+    """Tokens that end a text, as the tokenizer itself says."""
+    end_ids: dict[str, int]
+    """Those of `END_TOKENS` that it knows."""
+    largest_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +63,12 @@ class ModelFiles:
     """The content of transformers' config.json; for GGUF it is made from the metadata."""
     tokenizer_json: bytes
     """The tokenizer in the `tokenizers` library's format."""
-    chat_template: str | None
-    chat_template_source: str
-    """Where the chat template was found; "none" where there is none."""
+    chat_templates: tuple[ChatTemplate, ...]
+    """Those in effect, each name once: the processor's, then the tokenizer's."""
+    prompt_format: str | None
+    """The family of the prompt format, in words, where there are no templates because it is not Jinja."""
     special_tokens: dict[str, str]
-    """Those there are of bos_token, eos_token, unk_token and pad_token."""
+    """By the names that templates know them by: bos_token, eos_token, …"""
     eos_token_ids: tuple[int, ...]
     """Tokens that end a text, the usual one first."""
     add_bos: bool
@@ -45,18 +81,48 @@ class ModelFiles:
     """Logits a position."""
     fingerprint: str
     """16 hexadecimal digits that change with the weight files' names or sizes, the config, the tokenizer
-    or the template."""
+    or any of the templates."""
+
+    @property
+    def default_template(self) -> ChatTemplate | None:
+        """The template of a chat without tools."""
+        return choose_template(self.chat_templates, tools=False)
+
+    def template_for(self, *, tools: bool) -> ChatTemplate | None:
+        """The template of a chat, with tools or without."""
+        return choose_template(self.chat_templates, tools=tools)
 
 
-def fingerprint(weights: Iterable[Path], config: dict[str, Any], tokenizer_json: bytes, template: str | None) -> str:
+def fingerprint(
+    weights: Iterable[Path], config: dict[str, Any], tokenizer_json: bytes, templates: Iterable[ChatTemplate]
+) -> str:
     """The short hash of `ModelFiles.fingerprint`."""
     digest = hashlib.sha256()
     for file in sorted(weights):
         digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
     digest.update(json.dumps(config, sort_keys=True).encode())
     digest.update(b"\0" + hashlib.sha256(tokenizer_json).digest())
-    digest.update((template or "").encode("utf-8", "surrogatepass"))
+    for text in sorted(json.dumps([template.name, template.text]) for template in templates):
+        digest.update(text.encode() + b"\0")
     return digest.hexdigest()[:16]
+
+
+def read_json(file: Path, *, wanted: str) -> dict[str, Any]:
+    """The JSON object in `file`. Raises ModelError where there is none; `wanted` says why it is needed."""
+    try:
+        document = json.loads(file.read_bytes())
+    except FileNotFoundError as error:
+        raise ModelError(f"{file} is missing{'; ' + wanted if wanted else ''}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{file} cannot be read as JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ModelError(f"{file} must hold a JSON object, not a {type(document).__name__}")
+    return document
+
+
+def optional_json(file: Path) -> dict[str, Any]:
+    """The JSON object in `file`, empty where there is no such file. Raises ModelError."""
+    return read_json(file, wanted="") if os.path.lexists(file) else {}
 
 
 def text_config(config: dict[str, Any]) -> dict[str, Any]:

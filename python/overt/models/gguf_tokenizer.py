@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from overt.models.files import END_TOKENS, ModelError
+from overt.models.files import END_TOKENS, ModelError, Tokenizer
 from overt.models.gguf_file import GgufFile
 from overt.models.pretokenizers import PRE_TOKENIZERS
 
@@ -12,16 +12,6 @@ from overt.models.pretokenizers import PRE_TOKENIZERS
 UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 2, 3, 4, 5
 # The mark SentencePiece writes for a space.
 SPACE = "▁"
-
-
-@dataclass(frozen=True, slots=True)
-class GgufTokenizer:
-    """A tokenizer as tokenizer.json, and what else the metadata says of it."""
-
-    tokenizer_json: bytes
-    special_tokens: dict[str, str]
-    eos_token_ids: tuple[int, ...]
-    add_bos: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +44,7 @@ class _Vocabulary:
         ]
 
 
-def tokenizer_of(file: GgufFile) -> GgufTokenizer:
+def tokenizer_of(file: GgufFile) -> Tokenizer:
     """The file's tokenizer. Raises ModelError where it lacks one or has one of an unknown kind."""
     vocabulary = _vocabulary(file)
     model = file.get("tokenizer.ggml.model", str)
@@ -78,12 +68,20 @@ def tokenizer_of(file: GgufFile) -> GgufTokenizer:
     document["post_processor"] = _template(
         vocabulary, special["bos_token"] if add_bos else None, special["eos_token"] if add_eos else None
     )
-    return GgufTokenizer(
-        json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"),
-        special,
-        _ends(file, vocabulary),
-        add_bos,
+    ids = vocabulary.ids()
+    return Tokenizer(
+        tokenizer_json=json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"),
+        special_tokens=special,
+        add_bos=add_bos,
+        ends=_ends(file, vocabulary),
+        end_ids={text: ids[text] for text in END_TOKENS if text in ids},
+        largest_id=len(vocabulary.tokens) - 1,
     )
+
+
+def ends_of(file: GgufFile) -> tuple[int, ...]:
+    """The tokens that end a text by the file's own vocabulary. Raises ModelError where it has none."""
+    return _ends(file, _vocabulary(file))
 
 
 def _vocabulary(file: GgufFile) -> _Vocabulary:

@@ -7,7 +7,8 @@ from pathlib import Path
 from overt.models.files import ModelError
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
-_TEXTS = ["*.json", "*.jinja"]
+# The encoders are not run: that a model has one says that its prompts are not written by a template.
+_TEXTS = ["*.json", "*.jinja", "encoding/encoding_*.py"]
 
 
 def looks_like_id(model: str) -> bool:

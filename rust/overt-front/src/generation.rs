@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use overt_link::{Beam, Params};
 use overt_wire::Shape;
+use serde_json::{Map, Value};
 
 /// What happens to `max_tokens` beyond what the prompt leaves of the context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,8 +109,8 @@ pub struct Generation {
     pub continue_final_message: bool,
     /// A last message of the assistant is rendered as the user's.
     pub assistant_to_user: bool,
-    /// Messages of the developer are rendered as the system's.
-    pub developer_to_system: bool,
+    /// Variables of the chat template that fields and the operator give.
+    pub template_variables: Map<String, Value>,
     /// Whether the tokenizer adds its own special tokens; none: to prompts it does, to chats it does not.
     pub add_special_tokens: Option<bool>,
     /// What stands behind the gap that the answer fills.
@@ -140,6 +141,8 @@ pub struct Generation {
     pub tell_ends: bool,
     /// Ids of tokens with the answer.
     pub token_ids: bool,
+    /// The answer tells the text of a chat's prompt.
+    pub prompt_text: bool,
     /// Token counts on every chunk.
     pub continuous_usage: bool,
     /// Padding on every chunk.
@@ -200,7 +203,7 @@ impl Default for Generation {
             add_generation_prompt: true,
             continue_final_message: false,
             assistant_to_user: false,
-            developer_to_system: false,
+            template_variables: Map::new(),
             add_special_tokens: None,
             suffix: None,
             truncate_prompt_tokens: None,
@@ -216,6 +219,7 @@ impl Default for Generation {
             copies: false,
             tell_ends: false,
             token_ids: false,
+            prompt_text: false,
             continuous_usage: false,
             obfuscation: false,
             shape: Shape::default(),

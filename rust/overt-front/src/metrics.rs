@@ -63,6 +63,12 @@ pub struct Stats {
     pub steps: u64,
     /// Requests whose client left.
     pub requests_aborted: u64,
+    /// Pieces of prompts looked up among those whose tokens are known.
+    pub encode_cache_queries: u64,
+    /// Of these, found.
+    pub encode_cache_hits: u64,
+    /// Bytes that they take.
+    pub encode_cache_bytes: u64,
     /// From a request's arrival to the first token of its first choice.
     pub ttft: Histogram,
     /// From token to token of one choice.
@@ -85,6 +91,9 @@ impl Default for Stats {
             step_failures: 0,
             steps: 0,
             requests_aborted: 0,
+            encode_cache_queries: 0,
+            encode_cache_hits: 0,
+            encode_cache_bytes: 0,
             ttft: Histogram::new(&FIRST_TOKEN),
             inter_token: Histogram::new(&INTER_TOKEN),
         }

@@ -1,18 +1,19 @@
 //! The served model as text knows it: tokenizer, template, parser, limits. Told by the engine's hello.
 
 use overt_parse::Format;
-use overt_template::Template;
-use overt_text::Tokenizer;
+use overt_text::{EncodeCache, Escaper, Tokenizer};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::fim::Fim;
+use crate::templates::{NamedSource, Templates};
 
 /// The part of the hello that text needs; the rest is for the routes.
 #[derive(Debug, Deserialize)]
 struct Meta {
     model: Limits,
-    chat_template: Option<String>,
+    #[serde(default)]
+    chat_templates: Vec<NamedSource>,
     #[serde(default)]
     special_tokens: Map<String, Value>,
 }
@@ -23,14 +24,46 @@ struct Limits {
     vocab_size: u32,
     #[serde(default)]
     fingerprint: String,
+    #[serde(default)]
+    prompt_format: Option<String>,
+}
+
+/// How the operator wants text to be read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Reading {
+    /// The format of tool calls: `auto`, `none` or a format's name.
+    pub tool_call_parser: String,
+    /// Special tokens that a client's text spells are plain text.
+    pub escape_special_tokens: bool,
+    /// Bytes of texts whose tokens are remembered.
+    pub encode_cache_bytes: u64,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self {
+            tool_call_parser: "auto".to_owned(),
+            escape_special_tokens: false,
+            encode_cache_bytes: 64 << 20,
+        }
+    }
 }
 
 /// Everything needed to turn a request into tokens and tokens into text.
 pub struct ServedModel {
     /// The tokenizer.
     pub tokenizer: Tokenizer,
-    /// The chat template, where the model has one.
-    pub template: Option<Template>,
+    /// Texts whose tokens are known: a conversation's earlier turns.
+    pub cache: EncodeCache,
+    /// Finds special tokens in a client's text.
+    pub escaper: Escaper,
+    /// Special tokens that a client's text spells are plain text.
+    pub escapes: bool,
+    /// The chat templates.
+    pub templates: Templates,
+    /// What writes prompts in place of a template, in words; none: a template does, or nothing.
+    pub prompt_format: Option<String>,
     /// Special tokens by role (`bos_token`, …), as templates see them.
     pub special_tokens: Map<String, Value>,
     /// The format tool calls are read in; none: they stay text.
@@ -48,35 +81,48 @@ pub struct ServedModel {
 }
 
 impl ServedModel {
-    /// Reads the hello. `parser` is `auto`, `none` or a format's name.
+    /// Reads the hello, or as much of it as prompts need.
     ///
     /// # Errors
     /// A message for the operator: a broken tokenizer or template, an unknown parser.
-    pub fn new(meta: &[u8], tokenizer_json: &[u8], parser: &str) -> Result<Self, String> {
+    pub fn new(meta: &[u8], tokenizer_json: &[u8], reading: &Reading) -> Result<Self, String> {
         let meta: Meta = serde_json::from_slice(meta)
             .map_err(|error| format!("the engine's hello is malformed: {error}"))?;
         let tokenizer = Tokenizer::from_bytes(tokenizer_json).map_err(|error| error.to_string())?;
-        let source = meta.chat_template.as_deref();
-        let template = source
-            .map(|source| {
-                Template::compile(source)
-                    .map_err(|error| format!("the chat template does not compile: {error}"))
-            })
-            .transpose()?;
+        let templates = Templates::compile(meta.chat_templates, &meta.special_tokens)?;
         let table = tokenizer.table();
         let ids = 0..u32::try_from(table.len()).unwrap_or(u32::MAX);
         let longest = ids.map(|id| table.bytes(id).len().max(table.spelling(id).len())).max();
         Ok(Self {
             longest_token: longest.unwrap_or(1).max(1),
             fim: Fim::find(&tokenizer),
+            cache: EncodeCache::new(reading.encode_cache_bytes),
+            escaper: Escaper::new(&tokenizer, &templates.text()),
+            escapes: reading.escape_special_tokens,
             tokenizer,
-            template,
+            format: choose_format(
+                &reading.tool_call_parser,
+                templates.of(true).map_or("", |chosen| chosen.template.source()),
+            )?,
+            templates,
+            prompt_format: meta.model.prompt_format,
             special_tokens: meta.special_tokens,
-            format: choose_format(parser, source.unwrap_or_default())?,
             max_model_len: meta.model.max_model_len,
             vocab_size: meta.model.vocab_size,
             fingerprint: meta.model.fingerprint,
         })
+    }
+
+    /// Special tokens that a client's text spells, each once, in order.
+    #[must_use]
+    pub fn special_tokens_in(&self, text: &str) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for (_, spelling) in self.escaper.spelled_specials(text) {
+            if !found.iter().any(|known| known == spelling) {
+                found.push(spelling.to_owned());
+            }
+        }
+        found
     }
 }
 

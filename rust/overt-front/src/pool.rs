@@ -56,8 +56,13 @@ impl Shared {
         let reads_specials = choices.iter().any(Choice::reads_specials);
         let prompt_tokens = prepared.prompts.iter().map(|prompt| prompt.len() as u64).sum();
         exchange.begin(choices, prompt_tokens, prepared.clamped);
+        let text = prepared.echoes.first().filter(|_| generation.prompt_text).cloned();
         if generation.echo || generation.token_ids || generation.prompt_logprobs.is_some() {
-            exchange.keep_prompts(prepared.prompts.clone(), prepared.echoes);
+            let echoes = if generation.echo { prepared.echoes } else { Vec::new() };
+            exchange.keep_prompts(prepared.prompts.clone(), echoes);
+        }
+        if let Some(text) = text {
+            exchange.prompt_text(&text);
         }
         let params = generation.params(
             prepared.max_tokens,

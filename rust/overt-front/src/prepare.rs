@@ -13,7 +13,7 @@ use crate::prompt::{Making, Tokens, encode, tokenize, truncate};
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) prompts: Vec<Vec<u32>>,
-    /// The prompts' texts, where they are echoed.
+    /// The prompts' texts, where they are echoed or told.
     pub(crate) echoes: Vec<String>,
     pub(crate) bad_words: Vec<Vec<u32>>,
     pub(crate) patterns: Vec<StopRegex>,
@@ -78,7 +78,8 @@ pub(crate) fn prepare(
             ),
         ));
     }
-    let echoes = if generation.echo { echoes(model, &tokens)? } else { Vec::new() };
+    let told = generation.echo || generation.prompt_text;
+    let echoes = if told { echoes(model, &tokens)? } else { Vec::new() };
     check_echoes(&echoes, generation, limits)?;
     let prompts: Vec<Vec<u32>> = tokens.into_iter().map(|prompt| prompt.ids).collect();
     check_prompt_logprobs(&prompts, generation, limits)?;
@@ -260,6 +261,9 @@ fn check_echoes(
     generation: &Generation,
     limits: &Limits,
 ) -> Result<(), RequestError> {
+    if !generation.echo {
+        return Ok(());
+    }
     let text: usize = echoes.iter().map(String::len).sum();
     let bytes = text.saturating_mul(generation.told() as usize);
     if bytes <= limits.max_prompt_logprobs_bytes {

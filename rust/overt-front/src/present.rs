@@ -28,7 +28,7 @@ impl Shared {
     }
 
     fn hello(&self, meta: Vec<u8>, tokenizer_json: &[u8]) {
-        match ServedModel::new(&meta, tokenizer_json, &self.config.tool_call_parser) {
+        match ServedModel::new(&meta, tokenizer_json, &self.config.reading) {
             Ok(model) => {
                 let _ = self.model.set(model);
                 let mut state = self.state.lock();

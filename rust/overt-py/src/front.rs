@@ -4,14 +4,16 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 use overt_front::{
-    Config, ErrorShape, Generation, Overflow, Protocol, Ready, ReasoningField, Report, Shape, Side,
-    StopField,
+    Config, ErrorShape, Generation, Overflow, Protocol, Reading, Ready, ReasoningField, Report,
+    ServedModel, Shape, Side, StopField,
 };
 use parking_lot::Mutex;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
+use serde::Serialize;
+use serde_json::Map;
 
 use crate::raw;
 
@@ -65,7 +67,7 @@ struct Params {
     add_generation_prompt: bool,
     continue_final_message: bool,
     assistant_to_user: bool,
-    developer_to_system: bool,
+    template_variables: Option<String>,
     add_special_tokens: Option<bool>,
     suffix: Option<String>,
     /// -1: to what fits.
@@ -82,6 +84,7 @@ struct Params {
     copies: bool,
     tell_ends: bool,
     token_ids: bool,
+    prompt_text: bool,
     continuous_usage: bool,
     obfuscation: bool,
     stop_field: String,
@@ -133,6 +136,11 @@ impl TryFrom<Params> for Generation {
             &params.truncation_side,
             [("left", Side::Left), ("right", Side::Right)],
         )?;
+        let template_variables = match &params.template_variables {
+            Some(text) => serde_json::from_str(text)
+                .map_err(|error| PyValueError::new_err(format!("template_variables: {error}")))?,
+            None => Map::new(),
+        };
         Ok(Self {
             max_tokens: params.max_tokens,
             temperature: params.temperature,
@@ -173,7 +181,7 @@ impl TryFrom<Params> for Generation {
             add_generation_prompt: params.add_generation_prompt,
             continue_final_message: params.continue_final_message,
             assistant_to_user: params.assistant_to_user,
-            developer_to_system: params.developer_to_system,
+            template_variables,
             add_special_tokens: params.add_special_tokens,
             suffix: params.suffix,
             truncate_prompt_tokens: params
@@ -191,6 +199,7 @@ impl TryFrom<Params> for Generation {
             copies: params.copies,
             tell_ends: params.tell_ends,
             token_ids: params.token_ids,
+            prompt_text: params.prompt_text,
             continuous_usage: params.continuous_usage,
             obfuscation: params.obfuscation,
             shape,
@@ -302,24 +311,33 @@ impl Front {
         )
     }
 
-    #[pyo3(signature = (protocol, body, add_generation_prompt, add_special_tokens, developer_to_system = false))]
     fn tokenize(
         &self,
         py: Python<'_>,
         protocol: &str,
         body: &[u8],
-        add_generation_prompt: bool,
-        add_special_tokens: Option<bool>,
-        developer_to_system: bool,
+        params: Params,
     ) -> PyResult<Vec<u32>> {
         let protocol = protocol_named(protocol)?;
-        let generation = Generation {
-            add_generation_prompt,
-            add_special_tokens,
-            developer_to_system,
-            ..Generation::default()
-        };
+        let generation = Generation::try_from(params)?;
         py.detach(|| self.front.tokenize(protocol, body, &generation)).map_err(to_python)
+    }
+
+    fn show<'py>(
+        &self,
+        py: Python<'py>,
+        protocol: &str,
+        body: &[u8],
+        params: Params,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let protocol = protocol_named(protocol)?;
+        let generation = Generation::try_from(params)?;
+        let shown = py.detach(|| self.front.show(protocol, body, &generation));
+        told(py, &shown.map_err(to_python)?)
+    }
+
+    fn special_tokens_in(&self, text: &str) -> Vec<String> {
+        self.front.special_tokens_in(text)
     }
 
     fn detokenize(&self, py: Python<'_>, ids: Vec<u32>) -> PyResult<String> {
@@ -331,8 +349,7 @@ impl Front {
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let stats = py.detach(|| serde_json::to_vec(&self.front.stats()));
-        Ok(PyBytes::new(py, &stats.map_err(|error| PyRuntimeError::new_err(error.to_string()))?))
+        told(py, &py.detach(|| self.front.stats()))
     }
 
     fn health(&self, py: Python<'_>) -> (bool, String) {
@@ -341,6 +358,44 @@ impl Front {
 
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.front.close());
+    }
+}
+
+fn told<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = serde_json::to_vec(value);
+    Ok(PyBytes::new(py, &bytes.map_err(|error| PyRuntimeError::new_err(error.to_string()))?))
+}
+
+/// A model's prompts without the model: its tokenizer and its templates.
+#[pyclass(frozen, module = "overt._core")]
+struct Prompts(ServedModel);
+
+#[pymethods]
+impl Prompts {
+    #[new]
+    fn new(py: Python<'_>, meta: &[u8], tokenizer_json: &[u8], reading: &[u8]) -> PyResult<Self> {
+        let reading: Reading = serde_json::from_slice(reading)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        py.detach(|| ServedModel::new(meta, tokenizer_json, &reading))
+            .map(Self)
+            .map_err(PyValueError::new_err)
+    }
+
+    fn show<'py>(
+        &self,
+        py: Python<'py>,
+        protocol: &str,
+        body: &[u8],
+        params: Params,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let protocol = protocol_named(protocol)?;
+        let generation = Generation::try_from(params)?;
+        let shown = py.detach(|| overt_front::show(&self.0, protocol, body, &generation));
+        told(py, &shown.map_err(to_python)?)
+    }
+
+    fn special_tokens_in(&self, text: &str) -> Vec<String> {
+        self.0.special_tokens_in(text)
     }
 }
 
@@ -361,5 +416,6 @@ fn to_python(error: overt_front::RequestError) -> PyErr {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RequestError", module.py().get_type::<RequestError>())?;
-    module.add_class::<Front>()
+    module.add_class::<Front>()?;
+    module.add_class::<Prompts>()
 }

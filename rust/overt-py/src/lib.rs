@@ -7,6 +7,7 @@ mod bench;
 mod engine;
 mod front;
 mod raw;
+mod template;
 mod text;
 
 use pyo3::prelude::*;
@@ -15,6 +16,7 @@ use pyo3::prelude::*;
 fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     text::register(module)?;
+    template::register(module)?;
     engine::register(module)?;
     front::register(module)?;
     bench::register(module)

@@ -1,15 +1,16 @@
-//! Tokenizer, template and error shape.
+//! Tokenizer and error shape.
 
-use overt_template::{RenderInput, Template};
+use overt_text::EncodeCache;
 use overt_wire::ErrorBody;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::Deserialize;
-use serde_json::{Map, Value};
 
 #[pyclass(frozen, module = "overt._core")]
-struct Tokenizer(overt_text::Tokenizer);
+struct Tokenizer(overt_text::Tokenizer, EncodeCache);
+
+/// Ids and byte ranges, side by side.
+type IdsAndOffsets = (Vec<u32>, Vec<(usize, usize)>);
 
 impl Tokenizer {
     fn check(&self, id: u32) -> PyResult<()> {
@@ -26,13 +27,37 @@ impl Tokenizer {
     #[new]
     fn new(py: Python<'_>, tokenizer_json: &[u8]) -> PyResult<Self> {
         py.detach(|| overt_text::Tokenizer::from_bytes(tokenizer_json))
-            .map(Self)
+            .map(|tokenizer| Self(tokenizer, EncodeCache::default()))
             .map_err(value_error)
     }
 
     #[pyo3(signature = (text, add_special_tokens = true))]
     fn encode(&self, py: Python<'_>, text: &str, add_special_tokens: bool) -> PyResult<Vec<u32>> {
         py.detach(|| self.0.encode(text, add_special_tokens)).map_err(value_error)
+    }
+
+    fn encode_cached(&self, py: Python<'_>, text: &str) -> PyResult<Vec<u32>> {
+        py.detach(|| self.0.encode_cached(text, &self.1)).map_err(value_error)
+    }
+
+    fn encode_plain(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        ranges: Vec<(usize, usize)>,
+    ) -> PyResult<Vec<u32>> {
+        let plain: Vec<_> = ranges.into_iter().map(|(start, end)| start..end).collect();
+        py.detach(|| self.0.encode_plain(text, &plain, Some(&self.1))).map_err(value_error)
+    }
+
+    #[pyo3(signature = (text, add_special_tokens = true))]
+    fn encode_offsets(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        add_special_tokens: bool,
+    ) -> PyResult<IdsAndOffsets> {
+        py.detach(|| self.0.encode_offsets(text, add_special_tokens)).map_err(value_error)
     }
 
     #[pyo3(signature = (ids, skip_special_tokens = true))]
@@ -50,46 +75,6 @@ impl Tokenizer {
     fn vocab_size(&self) -> usize {
         self.0.vocab_size()
     }
-}
-
-#[derive(Deserialize)]
-struct ChatRequest {
-    messages: Value,
-    #[serde(default)]
-    tools: Option<Value>,
-    #[serde(default)]
-    documents: Option<Value>,
-    #[serde(default)]
-    add_generation_prompt: bool,
-    #[serde(default)]
-    continue_final_message: bool,
-    #[serde(default)]
-    chat_template_kwargs: Map<String, Value>,
-}
-
-#[pyfunction]
-fn render_chat(
-    py: Python<'_>,
-    template: &str,
-    request: &[u8],
-    special_tokens: &[u8],
-) -> PyResult<String> {
-    py.detach(|| {
-        let request: ChatRequest = serde_json::from_slice(request).map_err(|e| e.to_string())?;
-        let special_tokens = serde_json::from_slice(special_tokens).map_err(|e| e.to_string())?;
-        let input = RenderInput {
-            messages: request.messages,
-            tools: request.tools,
-            documents: request.documents,
-            add_generation_prompt: request.add_generation_prompt,
-            continue_final_message: request.continue_final_message,
-            kwargs: request.chat_template_kwargs,
-            special_tokens,
-        };
-        let template = Template::compile(template).map_err(|e| e.to_string())?;
-        template.render(&input).map_err(|e| e.to_string())
-    })
-    .map_err(PyValueError::new_err)
 }
 
 #[pyfunction]
@@ -122,7 +107,6 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Tokenizer>()?;
-    module.add_function(wrap_pyfunction!(render_chat, module)?)?;
     module.add_function(wrap_pyfunction!(error_body, module)?)?;
     module.add_function(wrap_pyfunction!(json_outline, module)?)
 }

@@ -54,6 +54,30 @@ pub enum TemplateError {
     Continue(String),
 }
 
+impl TemplateError {
+    /// Line of the template that is at fault, from 1; none: no line is.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Syntax { line, .. } | Self::Render { line, .. } | Self::Budget { line, .. } => {
+                Some(*line).filter(|line| *line > 0)
+            }
+            _ => None,
+        }
+    }
+
+    /// What went wrong, without the place.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Syntax { message, .. }
+            | Self::Raised { message }
+            | Self::Render { message, .. } => message.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// Marks an error as the template's own refusal on its way through the engine.
 #[derive(Debug)]
 pub(crate) struct Raised(pub(crate) String);

@@ -150,6 +150,12 @@ pub(crate) fn raise_exception(message: Value) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, message.clone()).with_source(Raised(message)))
 }
 
+/// Seconds since 1970 as the local wall clock shows them.
+pub(crate) fn local_seconds() -> i64 {
+    let now = ZonedDateTime::now();
+    now.timestamp().as_second() + i64::from(now.offset().seconds())
+}
+
 /// `strftime_now(format)`: local time, formatted as Python formats a time without zone.
 pub(crate) fn strftime_now(state: &State, format: &str) -> Result<String, Error> {
     let now = match state.lookup(PINNED_CLOCK).and_then(|seconds| seconds.as_i64()) {

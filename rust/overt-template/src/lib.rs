@@ -9,9 +9,14 @@ mod error;
 mod filters;
 mod json;
 mod methods;
+mod normalise;
+mod provenance;
+mod reads;
 mod render;
 mod repr;
 mod source;
 
 pub use error::TemplateError;
+pub use normalise::{Change, Normalisation, Unfit, Wants, normalise};
+pub use provenance::{Origin, Part, Span, Traced};
 pub use render::{RenderInput, Template};

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json};
 use crate::environment::{NAME, environment};
 use crate::error::{self, TemplateError};
 use crate::filters::PINNED_CLOCK;
+use crate::reads::Reads;
 use crate::source;
 
 /// Steps that a render of up to [`FUEL_MESSAGES`] messages may take; one step is also 64 bytes of text made.
@@ -19,7 +20,7 @@ const MAX_SCALE: u64 = 8;
 /// Put after the text to continue, so that its end is found in the rendered prompt.
 const CONTINUE_TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
 /// Names that a message's reasoning goes by; templates read one or another.
-const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
+pub(crate) const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 /// Variables that the server fills.
 const RESERVED: [&str; 5] =
     ["messages", "tools", "documents", "add_generation_prompt", "continue_final_message"];
@@ -52,6 +53,7 @@ pub struct RenderInput {
 pub struct Template {
     env: Environment<'static>,
     source: String,
+    reads: Reads,
 }
 
 impl Template {
@@ -64,7 +66,20 @@ impl Template {
         env.set_fuel(Some(FUEL));
         env.add_template_owned(NAME, source::rewrite(source))
             .map_err(|error| error::syntax(&error))?;
-        Ok(Self { env, source: source.to_owned() })
+        let reads = Reads::of(&env, source);
+        Ok(Self { env, source: source.to_owned(), reads })
+    }
+
+    /// Names that the template takes from outside, sorted.
+    #[must_use]
+    pub fn variables(&self) -> &[String] {
+        &self.reads.variables
+    }
+
+    /// Whether it may read a message's key of this name.
+    #[must_use]
+    pub fn reads_key(&self, key: &str) -> bool {
+        self.reads.key(key)
     }
 
     /// The prompt's text. `strftime_now` reads the local clock.
@@ -88,6 +103,13 @@ impl Template {
         input: &RenderInput,
         clock: Option<i64>,
     ) -> Result<String, TemplateError> {
+        let prepared = self.prepare(input)?;
+        let context = Value::from_pairs(context(&prepared.messages, input, clock));
+        prepared.finish(run(&self.env, context, prepared.fuel())?.0)
+    }
+
+    /// Checks the input and brings the messages into the form that templates see.
+    pub(crate) fn prepare(&self, input: &RenderInput) -> Result<Prepared, TemplateError> {
         if let Some(name) = input.kwargs.keys().find(|key| RESERVED.contains(&key.as_str())) {
             return Err(TemplateError::Shadowed { name: name.clone() });
         }
@@ -103,45 +125,86 @@ impl Template {
         } else {
             None
         };
-        let count = messages.len() as u64;
-        let context = context(messages, input, clock);
-        let rendered = if count <= FUEL_MESSAGES {
-            run(&self.env, context, FUEL)?
-        } else {
-            let scale = count.div_ceil(FUEL_MESSAGES).min(MAX_SCALE);
-            let fuel = FUEL * scale * scale;
-            let mut env = self.env.clone();
-            env.set_fuel(Some(fuel));
-            run(&env, context, fuel)?
-        };
-        match continued {
-            Some(text) => cut_after(rendered, &text),
+        Ok(Prepared { messages, continued })
+    }
+
+    /// The compiled template.
+    pub(crate) fn env(&self) -> &Environment<'static> {
+        &self.env
+    }
+
+    /// The template's text as it was given.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// A conversation as templates see it.
+pub(crate) struct Prepared {
+    pub(crate) messages: Vec<Json>,
+    /// The final message's own text, where the prompt is to end within it.
+    continued: Option<String>,
+}
+
+impl Prepared {
+    /// Steps that a render of these messages may take.
+    pub(crate) fn fuel(&self) -> u64 {
+        let scale = (self.messages.len() as u64).div_ceil(FUEL_MESSAGES).clamp(1, MAX_SCALE);
+        FUEL * scale * scale
+    }
+
+    /// The prompt of a render: all of it, or what comes up to the end of the text to continue.
+    pub(crate) fn finish(&self, rendered: String) -> Result<String, TemplateError> {
+        match &self.continued {
+            Some(text) => cut_after(rendered, text),
             None => Ok(rendered),
         }
     }
 }
 
-fn run(env: &Environment<'_>, context: Value, fuel: u64) -> Result<String, TemplateError> {
+/// Renders the template of `env` within a budget of `fuel`; gives the text and the steps that it took.
+pub(crate) fn run(
+    env: &Environment<'static>,
+    context: Value,
+    fuel: u64,
+) -> Result<(String, u64), TemplateError> {
+    let mut scaled;
+    let env = if fuel == FUEL {
+        env
+    } else {
+        scaled = env.clone();
+        scaled.set_fuel(Some(fuel));
+        &scaled
+    };
     env.get_template(NAME)
-        .and_then(|template| template.render(context))
+        .and_then(|template| template.render_captured(context))
+        .map(|captured| {
+            let steps = captured.state().fuel_levels().map_or(0, |(consumed, _)| consumed);
+            (captured.into_output(), steps)
+        })
         .map_err(|error| error::render(&error, fuel))
 }
 
-fn context(messages: Vec<Json>, input: &RenderInput, clock: Option<i64>) -> Value {
+/// The variables that a template can look up.
+pub(crate) fn context<'a>(
+    messages: &[Json],
+    input: &'a RenderInput,
+    clock: Option<i64>,
+) -> Vec<(&'a str, Value)> {
     let optional = |value: &Option<Json>| {
         value.as_ref().map_or_else(|| Value::from(()), |json| Value::from(Serde(json)))
     };
     let variables = input.special_tokens.iter().chain(&input.kwargs);
     let mut pairs: Vec<(&str, Value)> =
         variables.map(|(name, value)| (name.as_str(), Value::from(Serde(value)))).collect();
-    pairs.push(("messages", Value::from(Serde(&messages))));
+    pairs.push(("messages", Value::from(Serde(messages))));
     pairs.push(("tools", optional(&input.tools)));
     pairs.push(("documents", optional(&input.documents)));
     pairs.push(("add_generation_prompt", Value::from(input.add_generation_prompt)));
     if let Some(seconds) = clock {
         pairs.push((PINNED_CLOCK, Value::from(seconds)));
     }
-    Value::from_pairs(pairs)
+    pairs
 }
 
 /// The messages without null keys, their reasoning under every name that templates know.

@@ -46,14 +46,14 @@ pub(crate) fn rewrite(source: &str) -> String {
     out
 }
 
-fn find_open(text: &str) -> Option<usize> {
+pub(crate) fn find_open(text: &str) -> Option<usize> {
     text.as_bytes()
         .windows(2)
         .position(|pair| pair[0] == b'{' && matches!(pair[1], b'{' | b'%' | b'#'))
 }
 
 /// Length of the tag that `text` begins with: strings are skipped, brackets are balanced.
-fn find_close(text: &str, close: &str) -> Option<usize> {
+pub(crate) fn find_close(text: &str, close: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut depth = 0usize;
     let mut at = 2;
@@ -73,7 +73,7 @@ fn find_close(text: &str, close: &str) -> Option<usize> {
 }
 
 /// Index of the closing quote, or of the last byte.
-fn skip_string(bytes: &[u8], start: usize, quote: u8) -> usize {
+pub(crate) fn skip_string(bytes: &[u8], start: usize, quote: u8) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != quote {
         at += if bytes[at] == b'\\' { 2 } else { 1 };
@@ -88,7 +88,7 @@ fn inside(tag: &str) -> &str {
     body.strip_suffix(['-', '+']).unwrap_or(body)
 }
 
-fn tag_name(tag: &str) -> &str {
+pub(crate) fn tag_name(tag: &str) -> &str {
     let body = inside(tag).trim_start();
     let end = body.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(body.len());
     &body[..end]
@@ -110,7 +110,7 @@ fn keep_newline(tag: &str) -> String {
     }
 }
 
-fn find_endraw(text: &str) -> Option<usize> {
+pub(crate) fn find_endraw(text: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(found) = text[from..].find("{%") {
         let start = from + found;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::detokenizer::{Detokenizer, Pushed};
 use crate::error::TextError;
 use crate::scheme::{Scheme, fallback_byte};
+use crate::segments::Segments;
 use crate::table::TokenTable;
 
 /// Ids beyond this are taken for damage: no vocabulary comes near it.
@@ -18,6 +19,7 @@ const MAX_TOKENS: u32 = 1 << 24;
 pub struct Tokenizer {
     inner: Arc<tokenizers::Tokenizer>,
     table: Arc<TokenTable>,
+    segments: Arc<Segments>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +49,9 @@ impl Tokenizer {
         inner.with_padding(None);
         let inner = Arc::new(inner);
         let scheme = Scheme::read(&file.decoder);
-        let mut tokenizer = Self { table: Arc::new(build(&inner, scheme.as_ref())?), inner };
+        let table = Arc::new(build(&inner, scheme.as_ref())?);
+        let segments = Arc::new(Segments::new(&inner)?);
+        let mut tokenizer = Self { inner, table, segments };
         if tokenizer.table.exact && !tokenizer.probe() {
             tokenizer.table = Arc::new(build(&tokenizer.inner, None)?);
         }
@@ -107,6 +111,22 @@ impl Tokenizer {
 
     pub(crate) fn inner(&self) -> &Arc<tokenizers::Tokenizer> {
         &self.inner
+    }
+
+    pub(crate) fn segments(&self) -> &Segments {
+        &self.segments
+    }
+
+    /// The spellings of special tokens, in order.
+    pub(crate) fn special_spellings(&self) -> Vec<String> {
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        let mut spellings: Vec<String> = added
+            .values()
+            .filter(|token| token.special && !token.content.is_empty())
+            .map(|token| token.content.clone())
+            .collect();
+        spellings.sort_unstable();
+        spellings
     }
 
     /// Decodes a sample of the vocabulary both ways.

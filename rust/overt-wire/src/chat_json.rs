@@ -74,6 +74,10 @@ impl Writer for ChatJson {
         }
     }
 
+    fn prompt_text(&mut self, text: &str) {
+        envelope::prompt_text(text, &mut self.prompt_ids);
+    }
+
     fn tokens(&mut self, choice: u32, ids: &[u32]) {
         if self.options.token_ids
             && let Some(choice) = self.choices.get_mut(choice as usize)

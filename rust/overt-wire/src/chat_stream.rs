@@ -56,6 +56,10 @@ impl Writer for ChatStream {
         }
     }
 
+    fn prompt_text(&mut self, text: &str) {
+        self.envelope.prompt_text(text);
+    }
+
     fn tokens(&mut self, choice: u32, ids: &[u32]) {
         self.ids.add(choice, ids);
     }

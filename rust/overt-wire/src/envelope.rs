@@ -32,6 +32,13 @@ pub(crate) fn extra(head: &Head, out: &mut Vec<u8>) {
     }
 }
 
+/// `,"prompt_text":"…"`
+pub(crate) fn prompt_text(text: &str, out: &mut Vec<u8>) {
+    let mut written = Vec::with_capacity(text.len() + 2);
+    json::string(text, &mut written);
+    member("prompt_text", &written, out);
+}
+
 /// `,"name":json`.
 pub(crate) fn member(name: &str, json: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"");
@@ -178,6 +185,11 @@ impl Envelope {
     pub(crate) fn prompt_tokens(&mut self, ids: &[u32]) {
         self.prompt_ids.clear();
         member("prompt_token_ids", &token_ids::array(ids), &mut self.prompt_ids);
+    }
+
+    /// The text of a chat's prompt, for the first frame.
+    pub(crate) fn prompt_text(&mut self, text: &str) {
+        prompt_text(text, &mut self.prompt_ids);
     }
 
     /// Opens a frame; the inside of the choice follows.

@@ -126,6 +126,9 @@ pub trait Writer: Send {
     /// `prompt_token_ids`: of a chat's body and its stream's first frame; of every completion choice that continues
     /// the prompt, in a stream on the choice's first frame.
     fn prompt_tokens(&mut self, _prompt: u32, _ids: &[u32]) {}
+    /// The text of a chat's prompt, after its ids and before the first `begin`: `prompt_text` of the body, or of the
+    /// stream's first frame.
+    fn prompt_text(&mut self, _text: &str) {}
     /// The ids of the tokens that `choice` made since the last call. Written with [`Options::token_ids`] only, as
     /// `token_ids` of the choice: in a stream on its next frame from `events` or `finish`, and frames without new
     /// ids have no such field; in a body all together.

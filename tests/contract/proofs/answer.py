@@ -208,3 +208,21 @@ def return_token_ids(trial: Trial) -> None:
         assert trial.servers[on].text(answer.tokens[0]) == plain.text
         assert QUESTION in trial.servers[on].text(answer.prompt)
         assert len(answer.prompt) == plain.json["usage"]["prompt_tokens"]
+
+
+@proof(CHAT, "return_prompt_text")
+def return_prompt_text(trial: Trial) -> None:
+    for on in ("demo", "tiny"):
+        plain = trial.ask(ABSENT, on)
+        assert b"prompt_text" not in plain.raw
+        told = trial.ask(True, on)
+        answer = trial.ask(True, on, **IDS)
+        assert answer.text == told.text == plain.text
+        assert told.json["prompt_text"] == answer.json["prompt_text"]
+        assert answer.json["prompt_text"] == trial.servers[on].text(answer.prompt)
+        assert QUESTION in answer.json["prompt_text"]
+        cut = trial.ask(True, on, truncate_prompt_tokens=3, **IDS)
+        assert cut.json["prompt_text"] == trial.servers[on].text(cut.prompt)
+        first, *rest = trial.ask(True, on, stream=True).chunks
+        assert first["prompt_text"] == answer.json["prompt_text"]
+        assert not any("prompt_text" in chunk for chunk in rest)

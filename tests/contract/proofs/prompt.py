@@ -7,7 +7,7 @@ from contract.proofs.registry import proof
 from contract.proofs.servers import CALL, GAP
 from contract.proofs.talk import ABSENT, Answer
 from contract.proofs.trial import Trial
-from overt.contract.field import ALL, CHAT, COMPLETIONS, GENERATE, TEMPLATE
+from overt.contract.field import ALL, COMPLETIONS, GENERATE, TEMPLATE
 
 IDS: dict[str, Any] = {"return_token_ids": True}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
@@ -143,7 +143,16 @@ def add_generation_prompt(trial: Trial) -> None:
     assert rendered(trial, False) == CHAT_TEXT.removesuffix("<|im_start|>assistant\n")
 
 
-@proof(CHAT, "continue_final_message")
+@proof(TEMPLATE, "reasoning_effort")
+def reasoning_effort(trial: Trial) -> None:
+    assert rendered(trial, ABSENT) == CHAT_TEXT
+    for effort in ("none", "low", "max"):
+        assert rendered(trial, effort) == f"Effort: {effort}\n{CHAT_TEXT}"
+    own = {"chat_template_kwargs": {"reasoning_effort": "own"}}
+    assert rendered(trial, "low", **own) == f"Effort: own\n{CHAT_TEXT}"
+
+
+@proof(TEMPLATE, "continue_final_message")
 def continue_final_message(trial: Trial) -> None:
     for value in (ABSENT, False):
         closed = rendered(trial, value, messages=TURNS)

@@ -31,6 +31,7 @@ TEMPLATE = (
     "{% if tools %}Tools: {{ tools | tojson }}\n{% endif %}"
     "{% if documents %}Documents: {{ documents | tojson }}\n{% endif %}"
     "{% if mood is defined %}Mood: {{ mood }}\n{% endif %}"
+    "{% if reasoning_effort is defined %}Effort: {{ reasoning_effort }}\n{% endif %}"
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )

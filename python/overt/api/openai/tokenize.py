@@ -11,14 +11,29 @@ from overt import _core
 from overt.api.generate import count_effects
 from overt.api.hot import Call, add_hot_route
 from overt.contract.asked import Asked, profile_asked, read_headers
-from overt.contract.checks import given
-from overt.contract.conversation import check_choice, check_messages, check_template_fields
+from overt.contract.conversation import (
+    check_choice,
+    check_messages,
+    check_spelled,
+    check_template_fields,
+    has_tools,
+    template_variables,
+    turn,
+)
 from overt.contract.effects import Effect, header, refuse_strict
 from overt.contract.errors import ApiError, from_core
 from overt.contract.field import Route
 from overt.contract.models import validate
 
-_OF_MESSAGES = ("tools", "tool_choice", "chat_template_kwargs", "documents", "add_generation_prompt")
+_OF_MESSAGES = (
+    "tools",
+    "tool_choice",
+    "chat_template_kwargs",
+    "documents",
+    "add_generation_prompt",
+    "continue_final_message",
+    "reasoning_effort",
+)
 """Fields that change nothing beside `prompt`."""
 
 Work = Callable[[], dict[str, Any]]
@@ -39,11 +54,17 @@ def _tokenizing(call: Call, raw: bytes, body: dict[str, Any], asked: Asked, effe
     state = call.overt
     if (body["prompt"] is None) == (body["messages"] is None):
         raise ApiError(400, "Send either `prompt` or `messages`.", param="prompt")
+    deployment = state.deployment
+    params = deployment.plan("tokenize", asked.profile).params.copy()
+    params.add_special_tokens = body["add_special_tokens"]
     if body["messages"] is not None:
-        check_template_fields(body, state.deployment, asked.profile, effects)
-        renamed = check_messages(body["messages"], state.deployment, effects)
+        check_template_fields(body, deployment, asked.profile, effects)
+        template = deployment.template_for(has_tools(body))
+        check_messages(body["messages"], template, effects)
+        check_spelled(raw, body, deployment, effects)
+        params.continue_final_message, params.add_generation_prompt = turn(body)
+        params.template_variables = template_variables(body, deployment, template, effects)
     else:
-        renamed = False
         check_choice(body)
         told = {effect.field for effect in effects}
         reason = "there are no messages"
@@ -52,11 +73,10 @@ def _tokenizing(call: Call, raw: bytes, body: dict[str, Any], asked: Asked, effe
             for name in _OF_MESSAGES
             if body[name] is not None and name not in told
         )
-    opened = given(body["add_generation_prompt"], True)
     protocol = "completions" if body["messages"] is None else "chat"
 
     def work() -> dict[str, Any]:
-        ids = state.front.tokenize(protocol, raw, opened, body["add_special_tokens"], renamed)
+        ids = state.front.tokenize(protocol, raw, params)
         return {
             "count": len(ids),
             "max_model_len": state.max_model_len,

@@ -25,6 +25,7 @@ _GAUGES = {
     "kv_blocks_used": "KV blocks held by live sequences.",
     "kv_blocks_cached": "KV blocks kept for their prefix, free to take.",
     "kv_blocks_total": "KV blocks in all.",
+    "encode_cache_bytes": "Memory of texts whose tokens are known.",
 }
 _COUNTERS = {
     "prompt_tokens": ("prompt_tokens", "Tokens of admitted prompts."),
@@ -32,6 +33,8 @@ _COUNTERS = {
     "prefix_query_tokens": ("prefix_cache_queries", "Prompt tokens looked up in the prefix cache."),
     "prefix_hit_tokens": ("prefix_cache_hits", "Prompt tokens found in the prefix cache."),
     "preemptions": ("preemptions", "Sequences that lost their blocks and computed them again."),
+    "encode_cache_queries": ("encode_cache_queries", "Pieces of prompts looked up among those whose tokens are known."),
+    "encode_cache_hits": ("encode_cache_hits", "Pieces of prompts found there."),
     "step_failures": ("step_failures", "Steps that raised."),
     "requests_aborted": ("requests_aborted", "Requests whose client left."),
 }

@@ -177,6 +177,16 @@ REQUEST = (
         rest=standings.chat_template_kwargs,
     ),
     Field(
+        "reasoning_effort",
+        TEMPLATE,
+        "string",
+        "How long the model thinks, for templates that read a variable for it; what `chat_template_kwargs` says of "
+        "the same variable wins.",
+        choices=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+        source="template",
+        rest=standings.reasoning_effort,
+    ),
+    Field(
         "documents",
         TEMPLATE,
         "objects",
@@ -196,7 +206,7 @@ REQUEST = (
     ),
     Field(
         "continue_final_message",
-        CHAT,
+        TEMPLATE,
         "boolean",
         "The last message is left open and continued; `add_generation_prompt` is then off.",
         origin="vllm",

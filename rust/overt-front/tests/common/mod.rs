@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use overt_front::{Config, Front, Generation, Protocol, Ready};
+use overt_front::{Config, Front, Generation, Protocol, Reading, Ready};
 use overt_link::{Batch, Finish, Received, Receiver, Row, Sender, Submit, ToEngine, ToFront};
 
 pub const TOKENIZER: &[u8] = include_bytes!("../../../../tests/fixtures/byte_tokenizer.json");
@@ -27,7 +27,7 @@ pub fn config() -> Config {
         outbox_bytes: 2000,
         lag_timeout_us: 300_000,
         threads: 1,
-        tool_call_parser: "none".into(),
+        reading: Reading { tool_call_parser: "none".into(), ..Reading::default() },
         max_choices: 1024,
         max_prompt_logprobs_bytes: 100_000,
     }
@@ -53,7 +53,7 @@ impl Server {
         let front = Front::new(here, config()).unwrap();
         let meta = serde_json::json!({
             "model": {"max_model_len": 64, "vocab_size": 257, "fingerprint": "f"},
-            "chat_template": TEMPLATE,
+            "chat_templates": [{"name": "default", "text": TEMPLATE}],
         });
         to_front
             .send(&ToFront::Hello {

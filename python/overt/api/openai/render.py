@@ -1,0 +1,105 @@
+"""POST /v1/chat/completions/render and /v1/completions/render: the prompt of a request, and where it came from."""
+
+import asyncio
+import json
+from typing import Any
+
+from fastapi import FastAPI
+
+from overt import _core
+from overt.api.generate import clamped, count_effects
+from overt.api.hot import Call, add_hot_route
+from overt.contract.asked import profile_asked, queried, read_headers
+from overt.contract.deployment import Deployment
+from overt.contract.effects import header, objects, refuse_strict
+from overt.contract.errors import ApiError, from_core
+from overt.contract.field import Route
+from overt.contract.params import GenerationParams
+from overt.contract.profiles import Profile
+from overt.contract.read import read
+
+_TOLD_HERE = "return_token_offsets"
+"""Inert where an answer is generated; here the offsets are always told."""
+
+
+async def render_chat(call: Call) -> int:
+    """The prompt that a chat body makes."""
+    return await _render(call, "chat")
+
+
+async def render_completion(call: Call) -> int:
+    """The prompts that a completions body makes."""
+    return await _render(call, "completions")
+
+
+async def _render(call: Call, route: Route) -> int:
+    shape = call.overt.deployment.profile.error_shape
+    try:
+        profile = profile_asked(call.scope["headers"], call.overt.deployment)
+        shape = profile.error_shape
+        return await _answer(call, route, profile)
+    except ApiError as error:
+        error.shape = shape
+        raise
+
+
+async def _answer(call: Call, route: Route, profile: Profile) -> int:
+    state = call.overt
+    deployment = state.deployment
+    raw = await call.read()
+    asked = read_headers(route, call.scope["headers"], deployment, call.request_id, profile)
+    if call.scope["query_string"]:
+        asked.effects.extend(queried(call.scope["query_string"]))
+    params, effects = read(route, raw, deployment, asked)
+    effects = [effect for effect in effects if effect.field != _TOLD_HERE]
+    try:
+        shown = json.loads(await asyncio.to_thread(state.front.show, route, raw, params))
+    except _core.RequestError as error:
+        raise from_core(error) from None
+    told = [described(prompt, params, deployment) for prompt in shown]
+    least = min(prompt["max_tokens"] for prompt in told)
+    if params.max_tokens_sent and params.max_tokens is not None and least < params.max_tokens:
+        effects.append(clamped(params.max_tokens_field, params.max_tokens, least))
+    if params.strict is not None:
+        refuse_strict(effects)
+    if params.report is not None:
+        report = json.loads(f'{{"effects":[{objects(effects)}],{params.report[1]}}}')
+        told = [prompt | {"overt": report} for prompt in told]
+    count_effects(state, effects)
+    answer: Any = told[0] if route == "chat" else told
+    written = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
+    return await call.answer(200, written, effects=header(effects))
+
+
+def described(shown: dict[str, Any], params: GenerationParams, deployment: Deployment) -> dict[str, Any]:
+    """One prompt as clients see it; `shown` is the core's."""
+    length = len(shown["token_ids"])
+    room = max(0, (deployment.max_model_len or length) - length)
+    answer: dict[str, Any] = {
+        "object": "prompt",
+        "model": params.model,
+        "prompt_text": shown["prompt_text"],
+        "token_ids": shown["token_ids"],
+        "token_offsets": shown["token_offsets"],
+        "truncated_tokens": shown["truncated_tokens"],
+        "usage": {"prompt_tokens": length},
+        "max_tokens": room if params.max_tokens is None else min(params.max_tokens, room),
+    }
+    if shown["template"] is not None:
+        template = deployment.template_for(params.tools)
+        assert template is not None
+        answer["template"] = template.told() | {
+            "variables": list(template.variables),
+            "variables_used": shown["variables_used"],
+            "variables_unused": shown["variables_unused"],
+        }
+        answer["normalisations"] = shown["normalisations"]
+    answer["provenance"] = {"exact": shown["exact"], "spans": shown["spans"]}
+    return answer
+
+
+def mount(app: FastAPI) -> None:
+    """Adds the routes."""
+    chat, completion = "/v1/chat/completions/render", "/v1/completions/render"
+    add_hot_route(app, chat, render_chat, "chat", summary="Show the prompt that a conversation makes")
+    add_hot_route(app, completion, render_completion, "completions", summary="Show the prompts of a completion")

@@ -1,0 +1,1 @@
+"""Text to ids, against the tokenizers of real models."""
