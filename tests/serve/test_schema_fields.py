@@ -13,7 +13,9 @@ from serve.schema import SPEC, check, check_streamed_completion
 from serve.server import Server, serving, text_of
 
 EXTENSIONS: dict[str, frozenset[str]] = {
-    "answer": frozenset({"overt", "metadata", "service_tier", "prompt_logprobs", "prompt_token_ids", "obfuscation"}),
+    "answer": frozenset(
+        {"overt", "metadata", "service_tier", "prompt_logprobs", "prompt_token_ids", "prompt_text", "obfuscation"}
+    ),
     "choice": frozenset({"stop_reason", "token_ids", "prompt_token_ids", "prompt_logprobs"}),
     "message": frozenset({"reasoning", "reasoning_content"}),
     "usage": frozenset({"prompt_tokens_details"}),
@@ -38,7 +40,7 @@ SCRIPT = {
 TEMPLATE = (
     "{% if tools %}Tools: {{ tools | tojson }}\n{% endif %}"
     "{% for document in documents or [] %}Document: {{ document.text }}\n{% endfor %}"
-    "{% if thinking %}Think. {% endif %}"
+    "{% if thinking %}Think. {% endif %}{% if reasoning_effort == 'low' %}Be quick. {% endif %}"
     "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant: {% endif %}"
 )
@@ -96,6 +98,7 @@ def _asks() -> list[Ask]:
         ({"tools": TOOLS, "tool_choice": "none"}, (False, True)),
         ({"documents": [{"text": "Ships."}], "chat_template_kwargs": {"thinking": True}}, (False, True)),
         ({"add_generation_prompt": False}, (False, True)),
+        ({"return_prompt_text": True, "reasoning_effort": "low"}, (False, True)),
         ({"messages": [said("x"), said("One", "assistant")], "continue_final_message": True}, (False, True)),
         (STREAMED | {"logprobs": True}, (True,)),
         ({"prompt_logprobs": 2}, (False,)),
@@ -247,6 +250,9 @@ def _check_told(ask: Ask, documents: list[dict[str, Any]]) -> None:
     if fields.get("return_token_ids"):
         ids = [id_ for document in documents for choice in document["choices"] for id_ in choice.get("token_ids", ())]
         assert len(ids) == 8
+    if fields.get("return_prompt_text"):
+        assert first["prompt_text"] == "Think. Be quick. user: How many ships?\nassistant: "
+        assert not any("prompt_text" in document for document in documents[1:])
     if fields.get("return_tokens_as_token_ids"):
         told = json.dumps([choice["logprobs"] for document in documents for choice in document["choices"]])
         assert told.count('"token_id:') >= 8

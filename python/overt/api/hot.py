@@ -155,12 +155,20 @@ class HotRoute(APIRoute):
             state.answers[self.path, status] += 1
 
 
-def add_hot_route(app: FastAPI, path: str, endpoint: Endpoint, *routes: Route, summary: str) -> None:
-    """Adds a POST route whose body is, by the field table, that of one of `routes`."""
+def add_hot_route(
+    app: FastAPI, path: str, endpoint: Endpoint, *routes: Route, summary: str, answer: dict[str, Any] | None = None
+) -> None:
+    """Adds a POST route whose body is, by the field table, that of one of `routes`. `answer`: the JSON Schema of what
+    a route tells that would otherwise generate.
+    """
     state = cast("State", app.state.overt)
     limits = state.deployment.limits
-    makes = {"chat", "completions"} & set(routes)
+    makes = bool({"chat", "completions"} & set(routes)) and answer is None
     answers = errors(400, 404, 413, 415, 503, *((429, 500) if makes else ()), shape=state.error_shape)
+    if makes:
+        answers[200] = STREAM
+    elif answer is not None:
+        answers[200] = {"description": summary, "content": {"application/json": {"schema": answer}}}
     schemas = [_schema(route, limits) for route in routes]
     # Before the others, which are asked in order whether a path is theirs.
     app.router.routes.insert(
@@ -171,7 +179,7 @@ def add_hot_route(app: FastAPI, path: str, endpoint: Endpoint, *routes: Route, s
             methods=["POST"],
             summary=summary,
             response_model=None,
-            responses={200: STREAM, **answers} if makes else answers,
+            responses=answers,
             openapi_extra={
                 "requestBody": {
                     "required": True,

@@ -98,8 +98,39 @@ def described(shown: dict[str, Any], params: GenerationParams, deployment: Deplo
     return answer
 
 
+_INTEGER = {"type": "integer", "minimum": 0}
+_SPAN: dict[str, Any] = {
+    "type": "object",
+    "required": ["start", "end", "origin", "derived"],
+    "properties": {
+        "start": _INTEGER,
+        "end": _INTEGER,
+        "origin": {"enum": ["template", "message", "tool", "document", "kwarg", "special_token", "prompt"]},
+        "derived": {"type": "boolean"},
+    },
+}
+_PROMPT: dict[str, Any] = {
+    "type": "object",
+    "required": ["prompt_text", "token_ids", "token_offsets", "usage", "max_tokens", "provenance"],
+    "properties": {
+        "prompt_text": {"type": ["string", "null"]},
+        "token_ids": {"type": "array", "items": _INTEGER},
+        "token_offsets": {"type": ["array", "null"], "items": {"type": "array", "items": _INTEGER}},
+        "max_tokens": _INTEGER,
+        "provenance": {
+            "type": "object",
+            "required": ["exact", "spans"],
+            "properties": {"exact": {"type": "boolean"}, "spans": {"type": "array", "items": _SPAN}},
+        },
+    },
+}
+
+
 def mount(app: FastAPI) -> None:
     """Adds the routes."""
     chat, completion = "/v1/chat/completions/render", "/v1/completions/render"
-    add_hot_route(app, chat, render_chat, "chat", summary="Show the prompt that a conversation makes")
-    add_hot_route(app, completion, render_completion, "completions", summary="Show the prompts of a completion")
+    what = "Show the prompt that a conversation makes"
+    add_hot_route(app, chat, render_chat, "chat", summary=what, answer=_PROMPT)
+    what = "Show the prompts of a completion"
+    prompts = {"type": "array", "items": _PROMPT, "minItems": 1}
+    add_hot_route(app, completion, render_completion, "completions", summary=what, answer=prompts)
