@@ -70,7 +70,7 @@ def test_keys_of_messages_that_the_template_does_not_read_are_told_once() -> Non
     for whole in ("{{ messages }}", "{{ messages | tojson }}", "{% for k in m.items() %}{% endfor %}"):
         assert ask("chat", {"messages": [first]}, replace(BLIND, chat_template=whole))[1] == []
     # One thing by two names.
-    reading = replace(BLIND, chat_template="{{ m.reasoning_content }}")
+    reading = replace(BLIND, chat_template="{% for m in messages %}{{ m.reasoning_content }}{% endfor %}")
     assert ask("chat", {"messages": [MESSAGE | {"reasoning": "hm"}, MESSAGE]}, reading)[1] == []
 
 

@@ -5,6 +5,8 @@ use std::fmt;
 
 use minijinja::{Error, ErrorKind};
 
+use crate::budget::{self, Exceeded};
+
 /// Why a template did not compile or did not render.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
@@ -40,6 +42,16 @@ pub enum TemplateError {
         /// The budget.
         fuel: u64,
     },
+    /// The template used more time, memory or output than a render may, or nested values too deep.
+    #[error(
+        "line {line} of the chat template: rendering was stopped, {message}; send fewer messages"
+    )]
+    Limit {
+        /// Line at which it was stopped, from 1; 0 where that is not known.
+        line: usize,
+        /// The limit.
+        message: String,
+    },
     /// The input cannot be a conversation.
     #[error("{0}")]
     Input(String),
@@ -59,9 +71,10 @@ impl TemplateError {
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         match self {
-            Self::Syntax { line, .. } | Self::Render { line, .. } | Self::Budget { line, .. } => {
-                Some(*line).filter(|line| *line > 0)
-            }
+            Self::Syntax { line, .. }
+            | Self::Render { line, .. }
+            | Self::Budget { line, .. }
+            | Self::Limit { line, .. } => Some(*line).filter(|line| *line > 0),
             _ => None,
         }
     }
@@ -112,8 +125,9 @@ pub(crate) fn syntax(error: &Error) -> TemplateError {
     TemplateError::Syntax { line: line(error), message: describe(error) }
 }
 
-/// Reads the engine's error of rendering with a budget of `fuel`.
-pub(crate) fn render(error: &Error, fuel: u64) -> TemplateError {
+/// Reads the engine's error of rendering with a budget of `fuel`; `full` is the output's limit where it was
+/// reached.
+pub(crate) fn render(error: &Error, fuel: u64, full: Option<usize>) -> TemplateError {
     if let Some(raised) = chain(error).find_map(|cause| cause.downcast_ref::<Raised>()) {
         return TemplateError::Raised { message: raised.0.clone() };
     }
@@ -121,6 +135,17 @@ pub(crate) fn render(error: &Error, fuel: u64) -> TemplateError {
     let root =
         chain(error).filter_map(|cause| cause.downcast_ref::<Error>()).last().unwrap_or(error);
     let line = if line(root) > 0 { line(root) } else { line(error) };
+    if let Some(limit) = full {
+        let message = format!("its output is longer than {}", budget::size(limit));
+        return TemplateError::Limit { line, message };
+    }
+    if let Some(exceeded) = chain(error).find_map(|cause| cause.downcast_ref::<Exceeded>()) {
+        return TemplateError::Limit { line, message: exceeded.0.clone() };
+    }
+    if root.detail() == Some("recursion limit exceeded") {
+        let message = "its macros call each other too deep".to_owned();
+        return TemplateError::Limit { line, message };
+    }
     if root.kind() == ErrorKind::OutOfFuel {
         return TemplateError::Budget { line, fuel };
     }

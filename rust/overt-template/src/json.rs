@@ -1,5 +1,6 @@
 //! `tojson` as transformers has it: Python's `json.dumps` with `ensure_ascii=False` by default.
 
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 use minijinja::value::{Kwargs, Value, ValueKind};
@@ -7,13 +8,12 @@ use minijinja::{Error, State};
 
 use crate::error::invalid;
 use crate::filters::arguments;
-use crate::repr;
+use crate::python::{self, Kind, MAX_DEPTH, compare, refused};
+use crate::repr::{self, Sink};
 
-/// Nesting that still prints; deeper values would overflow the stack.
-const MAX_DEPTH: usize = 128;
-
-struct Dump {
-    out: String,
+struct Dump<'a> {
+    state: &'a State<'a, 'a>,
+    out: Sink<'a>,
     ensure_ascii: bool,
     indent: Option<String>,
     item_separator: String,
@@ -36,7 +36,8 @@ pub(crate) fn tojson(
         None => (if indent.is_some() { "," } else { ", " }.to_owned(), ": ".to_owned()),
     };
     let mut dump = Dump {
-        out: String::new(),
+        state,
+        out: Sink::new(state),
         ensure_ascii: ensure_ascii.is_some_and(|value| value.is_true()),
         indent,
         item_separator,
@@ -44,8 +45,7 @@ pub(crate) fn tojson(
         sort_keys: sort_keys.is_some_and(|value| value.is_true()),
     };
     dump.value(value, 0)?;
-    state.consume_fuel(dump.out.len() as u64 / 64)?;
-    Ok(Value::from(dump.out))
+    Ok(Value::from(dump.out.finish()?))
 }
 
 fn read_indent(value: Value) -> Result<String, Error> {
@@ -74,123 +74,133 @@ fn read_separators(pair: &Value) -> Result<(String, String), Error> {
     }
 }
 
-impl Dump {
+impl Dump<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
         if depth > MAX_DEPTH {
             return Err(invalid(format!("tojson: nested deeper than {MAX_DEPTH}")));
         }
-        match value.kind() {
-            ValueKind::Undefined => return Err(invalid("tojson: the value is undefined")),
-            ValueKind::None => self.out.push_str("null"),
-            ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
-            ValueKind::Number => self.out.push_str(&number(value)),
-            ValueKind::String => self.string(value.as_str().unwrap_or_default()),
-            ValueKind::Seq | ValueKind::Iterable => {
-                let items: Vec<Value> = value.try_iter()?.collect();
-                self.container('[', ']', items.len(), depth, |dump, index| {
-                    dump.value(&items[index], depth + 1)
-                })?;
+        let outer = self.out.enter(value);
+        match Kind::of(value) {
+            Kind::None => self.out.push("null"),
+            Kind::Bool(flag) => self.out.push(if flag { "true" } else { "false" }),
+            Kind::Int(number) => self.out.push(&number.to_string()),
+            Kind::Float(number) => self.out.push(&float(number)),
+            Kind::Str(text) => self.string(text),
+            Kind::List(items) | Kind::Tuple(items) => {
+                self.container(("[", "]"), items.iter(), depth, |dump, item| {
+                    dump.value(item, depth + 1)
+                })
             }
-            ValueKind::Map => self.map(value, depth)?,
-            kind => return Err(invalid(format!("tojson: a {kind} is no JSON value"))),
-        }
+            Kind::Dict(dict) => {
+                let mut pairs: Vec<(&Value, &Value)> =
+                    python::keys(value, dict).zip(dict.values()).collect();
+                if self.sort_keys {
+                    sort(self.state, &mut pairs)?;
+                }
+                self.container(("{", "}"), pairs.into_iter(), depth, |dump, (key, value)| {
+                    dump.string(&key_text(key)?)?;
+                    dump.out.push(&dump.key_separator)?;
+                    dump.value(value, depth + 1)
+                })
+            }
+            _ => Err(refused("tojson", value)),
+        }?;
+        self.out.leave(outer);
         Ok(())
     }
 
-    fn map(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
-        let mut pairs: Vec<(String, Value)> = value
-            .try_iter()?
-            .map(|key| Ok((key_text(&key)?, value.get_item(&key)?)))
-            .collect::<Result<_, Error>>()?;
-        if self.sort_keys {
-            pairs.sort_by(|a, b| a.0.cmp(&b.0));
-        }
-        self.container('{', '}', pairs.len(), depth, |dump, index| {
-            let (key, value) = &pairs[index];
-            dump.string(key);
-            let separator = std::mem::take(&mut dump.key_separator);
-            dump.out.push_str(&separator);
-            dump.key_separator = separator;
-            dump.value(value, depth + 1)
-        })
-    }
-
-    fn container(
+    fn container<T>(
         &mut self,
-        open: char,
-        close: char,
-        len: usize,
+        (open, close): (&str, &str),
+        items: impl ExactSizeIterator<Item = T>,
         depth: usize,
-        mut item: impl FnMut(&mut Self, usize) -> Result<(), Error>,
+        mut item: impl FnMut(&mut Self, T) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.out.push(open);
-        for index in 0..len {
+        self.out.push(open)?;
+        let length = items.len();
+        for (index, value) in items.enumerate() {
             if index > 0 {
-                let separator = std::mem::take(&mut self.item_separator);
-                self.out.push_str(&separator);
-                self.item_separator = separator;
+                self.out.push(&self.item_separator)?;
             }
-            self.new_line(depth + 1);
-            item(self, index)?;
+            self.new_line(depth + 1)?;
+            item(self, value)?;
         }
-        if len > 0 {
-            self.new_line(depth);
+        if length > 0 {
+            self.new_line(depth)?;
         }
-        self.out.push(close);
-        Ok(())
+        self.out.push(close)
     }
 
-    fn new_line(&mut self, depth: usize) {
-        if let Some(indent) = &self.indent {
-            self.out.push('\n');
-            for _ in 0..depth {
-                self.out.push_str(indent);
-            }
-        }
+    fn new_line(&mut self, depth: usize) -> Result<(), Error> {
+        let Some(indent) = &self.indent else { return Ok(()) };
+        self.out.push("\n")?;
+        (0..depth).try_for_each(|_| self.out.push(indent))
     }
 
-    fn string(&mut self, text: &str) {
-        self.out.push('"');
-        for c in text.chars() {
+    fn string(&mut self, text: &str) -> Result<(), Error> {
+        self.out.push("\"")?;
+        let mut plain = 0;
+        for (at, marked) in text.char_indices() {
+            let (c, mark) = self.out.meaning(marked);
+            let special = matches!(c, '"' | '\\')
+                || (c as u32) < 0x20
+                || (self.ensure_ascii && (c as u32) > 0x7e);
+            if !special {
+                continue;
+            }
+            self.out.push_text(&text[plain..at])?;
+            plain = at + marked.len_utf8();
             match c {
-                '"' => self.out.push_str("\\\""),
-                '\\' => self.out.push_str("\\\\"),
-                '\n' => self.out.push_str("\\n"),
-                '\r' => self.out.push_str("\\r"),
-                '\t' => self.out.push_str("\\t"),
-                '\u{8}' => self.out.push_str("\\b"),
-                '\u{c}' => self.out.push_str("\\f"),
-                c if (c as u32) < 0x20 || (self.ensure_ascii && (c as u32) > 0x7e) => {
+                '"' => self.out.push_marked("\\\"", mark)?,
+                '\\' => self.out.push_marked("\\\\", mark)?,
+                '\n' => self.out.push_marked("\\n", mark)?,
+                '\r' => self.out.push_marked("\\r", mark)?,
+                '\t' => self.out.push_marked("\\t", mark)?,
+                '\u{8}' => self.out.push_marked("\\b", mark)?,
+                '\u{c}' => self.out.push_marked("\\f", mark)?,
+                c => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
+                        let mut escape = String::new();
                         // Writing to a String cannot fail.
-                        let _ = write!(self.out, "\\u{unit:04x}");
+                        let _ = write!(escape, "\\u{unit:04x}");
+                        self.out.push_marked(&escape, mark)?;
                     }
                 }
-                c => self.out.push(c),
             }
         }
-        self.out.push('"');
+        self.out.push_text(&text[plain..])?;
+        self.out.push("\"")
     }
 }
 
-fn number(value: &Value) -> String {
-    match f64::try_from(value.clone()) {
-        Ok(number) if !value.is_integer() => match number {
-            n if n.is_nan() => "NaN".to_owned(),
-            n if n.is_infinite() => if n > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
-            n => repr::float(n),
-        },
-        _ => value.to_string(),
+fn sort(state: &State, pairs: &mut [(&Value, &Value)]) -> Result<(), Error> {
+    let mut failed = None;
+    pairs.sort_by(|(a, _), (b, _)| match compare::ordered(state, a, b) {
+        Ok(order) => order.unwrap_or(Ordering::Equal),
+        Err(error) => {
+            failed.get_or_insert(error);
+            Ordering::Equal
+        }
+    });
+    failed.map_or(Ok(()), Err)
+}
+
+fn float(number: f64) -> String {
+    match number {
+        n if n.is_nan() => "NaN".to_owned(),
+        n if n.is_infinite() => if n > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
+        n => repr::float(n),
     }
 }
 
 /// A key as `json.dumps` writes it: text, numbers, booleans and None are keys, nothing else is.
 fn key_text(key: &Value) -> Result<String, Error> {
-    match key.kind() {
-        ValueKind::String => Ok(key.as_str().unwrap_or_default().to_owned()),
-        ValueKind::Number => Ok(number(key)),
-        ValueKind::Bool => Ok(if key.is_true() { "true" } else { "false" }.to_owned()),
-        ValueKind::None => Ok("null".to_owned()),
-        kind => Err(invalid(format!("tojson: a {kind} is no key of a JSON object"))),
+    match Kind::of(key) {
+        Kind::Str(text) => Ok(text.to_owned()),
+        Kind::Int(number) => Ok(number.to_string()),
+        Kind::Float(number) => Ok(float(number)),
+        Kind::Bool(flag) => Ok(if flag { "true" } else { "false" }.to_owned()),
+        Kind::None => Ok("null".to_owned()),
+        _ => Err(refused("tojson: a key", key)),
     }
 }

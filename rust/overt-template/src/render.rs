@@ -1,22 +1,20 @@
 //! From a conversation to the prompt's text, as `apply_chat_template(tokenize=False)` does it.
 
+use std::sync::Arc;
+
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde_json::{Map, Value as Json};
 
+use crate::budget::{Counting, Limits};
 use crate::environment::{NAME, environment};
 use crate::error::{self, TemplateError};
-use crate::filters::PINNED_CLOCK;
+use crate::functions::PINNED_CLOCK;
+use crate::input;
+use crate::output::Output;
 use crate::reads::Reads;
 use crate::source;
 
-/// Steps that a render of up to [`FUEL_MESSAGES`] messages may take; one step is also 64 bytes of text made.
-const FUEL: u64 = 2_500_000;
-/// Beyond so many messages the budget grows with their square: some templates walk back at each.
-const FUEL_MESSAGES: u64 = 500;
-/// Fuel grows with the square of the messages, which honest templates need, up to this many times
-/// [`FUEL_MESSAGES`]: a body of millions of messages must not keep a thread for hours.
-const MAX_SCALE: u64 = 8;
 /// Put after the text to continue, so that its end is found in the rendered prompt.
 const CONTINUE_TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
 /// Names that a message's reasoning goes by; templates read one or another.
@@ -46,40 +44,41 @@ pub struct RenderInput {
 
 /// A compiled chat template. Shared freely between threads.
 ///
-/// A render's budget bounds loops, recursion and text, so that no messages can keep a thread busy for long.
-/// It does not bound a list that the template adds to itself over and over: the source is the operator's,
-/// never a client's.
+/// A render is bounded by its [`Limits`]: steps, time, bytes made, depth.
 #[derive(Debug, Clone)]
 pub struct Template {
     env: Environment<'static>,
     source: String,
-    reads: Reads,
+    limits: Limits,
+    pub(crate) reads: Arc<Reads>,
 }
 
 impl Template {
-    /// Compiles a template's source.
+    /// Compiles a template's source, with the default [`Limits`].
     ///
     /// # Errors
     /// [`TemplateError::Syntax`] with the line when the source is not valid Jinja.
     pub fn compile(source: &str) -> Result<Self, TemplateError> {
+        Self::compile_with(source, Limits::default())
+    }
+
+    /// As [`compile`](Self::compile), with other limits for its renders.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn compile_with(source: &str, limits: Limits) -> Result<Self, TemplateError> {
+        let (tree, rewritten) = source::read(source)?;
         let mut env = environment();
-        env.set_fuel(Some(FUEL));
-        env.add_template_owned(NAME, source::rewrite(source))
-            .map_err(|error| error::syntax(&error))?;
-        let reads = Reads::of(&env, source);
-        Ok(Self { env, source: source.to_owned(), reads })
+        env.set_fuel(Some(limits.fuel_most));
+        env.add_template_owned(NAME, rewritten).map_err(|error| error::syntax(&error))?;
+        let reads = Arc::new(Reads::of(&tree));
+        Ok(Self { env, source: source.to_owned(), limits, reads })
     }
 
-    /// Names that the template takes from outside, sorted.
+    /// What its renders may use.
     #[must_use]
-    pub fn variables(&self) -> &[String] {
-        &self.reads.variables
-    }
-
-    /// Whether it may read a message's key of this name.
-    #[must_use]
-    pub fn reads_key(&self, key: &str) -> bool {
-        self.reads.key(key)
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The prompt's text. `strftime_now` reads the local clock.
@@ -105,7 +104,7 @@ impl Template {
     ) -> Result<String, TemplateError> {
         let prepared = self.prepare(input)?;
         let context = Value::from_pairs(context(&prepared.messages, input, clock));
-        prepared.finish(run(&self.env, context, prepared.fuel())?.0)
+        prepared.finish(run(&self.env, context, prepared.fuel, &self.limits)?.0)
     }
 
     /// Checks the input and brings the messages into the form that templates see.
@@ -125,7 +124,9 @@ impl Template {
         } else {
             None
         };
-        Ok(Prepared { messages, continued })
+        let bytes = input::size(&messages, input)?;
+        let fuel = self.limits.steps(messages.len() as u64, bytes);
+        Ok(Prepared { messages, continued, fuel })
     }
 
     /// The compiled template.
@@ -134,6 +135,7 @@ impl Template {
     }
 
     /// The template's text as it was given.
+    #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -144,15 +146,11 @@ pub(crate) struct Prepared {
     pub(crate) messages: Vec<Json>,
     /// The final message's own text, where the prompt is to end within it.
     continued: Option<String>,
+    /// Steps that a render of these messages may take.
+    pub(crate) fuel: u64,
 }
 
 impl Prepared {
-    /// Steps that a render of these messages may take.
-    pub(crate) fn fuel(&self) -> u64 {
-        let scale = (self.messages.len() as u64).div_ceil(FUEL_MESSAGES).clamp(1, MAX_SCALE);
-        FUEL * scale * scale
-    }
-
     /// The prompt of a render: all of it, or what comes up to the end of the text to continue.
     pub(crate) fn finish(&self, rendered: String) -> Result<String, TemplateError> {
         match &self.continued {
@@ -162,27 +160,28 @@ impl Prepared {
     }
 }
 
-/// Renders the template of `env` within a budget of `fuel`; gives the text and the steps that it took.
+/// Renders the template of `env`, which has `limits.fuel_most` steps, within a budget of `fuel`; gives the text
+/// and the steps that it took.
 pub(crate) fn run(
-    env: &Environment<'static>,
+    env: &Environment<'_>,
     context: Value,
     fuel: u64,
+    limits: &Limits,
 ) -> Result<(String, u64), TemplateError> {
-    let mut scaled;
-    let env = if fuel == FUEL {
-        env
-    } else {
-        scaled = env.clone();
-        scaled.set_fuel(Some(fuel));
-        &scaled
-    };
-    env.get_template(NAME)
-        .and_then(|template| template.render_captured(context))
-        .map(|captured| {
-            let steps = captured.state().fuel_levels().map_or(0, |(consumed, _)| consumed);
-            (captured.into_output(), steps)
-        })
-        .map_err(|error| error::render(&error, fuel))
+    let counting = Counting::start(limits, fuel);
+    let mut output = Output::new(limits.output);
+    let result = env.get_template(NAME).and_then(|template| {
+        let captured = template.render_captured_to(context, &mut output)?;
+        Ok(captured.state().fuel_levels().map_or(0, |(consumed, _)| consumed))
+    });
+    drop(counting);
+    match result {
+        // What was withheld at the start was not taken.
+        Ok(consumed) => {
+            Ok((output.finish(), consumed.saturating_sub(limits.fuel_most.saturating_sub(fuel))))
+        }
+        Err(error) => Err(error::render(&error, fuel, output.full())),
+    }
 }
 
 /// The variables that a template can look up.

@@ -59,7 +59,7 @@ pub(crate) fn mark(
                     _ => plain,
                 }
             });
-            list(taint, plain.clone(), items.collect(), None)
+            list(plain.clone(), items.collect(), None)
         }
         "tools" => each(taint, input.tools.as_ref(), plain, |index| {
             is_marked(Unit::Tool(index)).then_some(Origin::Tool { index })
@@ -103,7 +103,7 @@ fn each(
         Some(Json::Array(items)) => {
             let items = items.iter().enumerate();
             let items = items.map(|(index, json)| item(index, json, item_of(plain, index)));
-            list(taint, plain.clone(), items.collect(), None)
+            list(plain.clone(), items.collect(), None)
         }
         Some(json) => item(0, json, plain.clone()),
         None => plain.clone(),
@@ -121,7 +121,7 @@ fn message(taint: &Arc<Taint>, index: usize, object: &Map<String, Json>, plain: 
                 let calls = calls.iter().enumerate().map(|(call, json)| {
                     tree(taint, json, &item_of(&plain, call), tag(Part::ToolCall { index: call }))
                 });
-                list(taint, plain.clone(), calls.collect(), Some(own))
+                list(plain.clone(), calls.collect(), Some(own))
             }
             _ => tree(taint, json, &plain, own),
         };

@@ -2,43 +2,44 @@
 //!
 //! The conversation is rendered once more with every character of it replaced by a code point that stands for
 //! the character and its origin ([`taint`]). Text that is concatenated, sliced and printed carries these along;
-//! whatever decides or computes sees the text without marks ([`expression`], [`instrument`]), so the template
-//! takes the same path as before; what filters and methods make of a text gets its marks back ([`operations`],
-//! [`print`]). Taking the marks off the outcome must give the prompt again: if it does not, fewer parts of the
+//! whatever decides or computes sees the text without marks ([`marks`]), so the template takes the same path as
+//! before; what filters and methods make of a text gets its marks back ([`operations`]). Taking the marks off the outcome must give the prompt again: if it does not, fewer parts of the
 //! input are marked at a time, and those that cannot be followed are looked up in the prompt and said to be
 //! derived.
 
-mod expression;
 mod input;
-mod instrument;
+pub(crate) mod marks;
 mod operations;
-mod print;
 mod search;
 mod span;
 mod taint;
 mod value;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use minijinja::Environment;
 use minijinja::value::Value;
 
-use crate::environment::NAME;
-use crate::error::TemplateError;
+use crate::budget::Limits;
+use crate::environment::{NAME, environment};
+use crate::error::{self, TemplateError};
 use crate::render::{Prepared, RenderInput, Template, context, run};
-use crate::{filters, source};
+use crate::{functions, source};
 
 use input::{Context, Unit};
+use marks::Marking;
 pub use span::{Origin, Part, Span, Traced};
-use taint::Taint;
+pub(crate) use taint::{Tag, Taint};
+pub(crate) use value::{Marked, marked, marked_keys};
 
 /// Marked renders that one trace may take.
 const MAX_PASSES: u64 = 32;
 /// Steps that these may take together, but for the first two.
 const MAX_STEPS: u64 = 50_000_000;
-/// A marked render may take so many times the steps of a plain one: its text is up to four times as long, and
-/// operands pass through filters.
-const FUEL_FACTOR: u64 = 8;
+/// A marked render may take so many times the steps and bytes of a plain one: its text is up to four times as
+/// long, and text is looked into twice.
+const FACTOR: u32 = 8;
 
 impl Template {
     /// The prompt with the origin of each of its characters. `strftime_now` reads the local clock.
@@ -47,7 +48,7 @@ impl Template {
     /// As [`render`](Self::render).
     pub fn trace(&self, input: &RenderInput) -> Result<Traced, TemplateError> {
         // The clock must not tick between the renders.
-        self.trace_at(input, filters::local_seconds())
+        self.trace_at(input, functions::local_seconds())
     }
 
     /// As [`trace`](Self::trace), with the clock at `seconds` since 1970 as the local wall clock shows them.
@@ -60,11 +61,18 @@ impl Template {
         let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let plain = Context::new(owned);
         let (rendered, steps) =
-            run(self.env(), Value::from_dyn_object(plain.clone()), prepared.fuel())?;
+            run(self.env(), Value::from_dyn_object(plain.clone()), prepared.fuel, self.limits())?;
         let text = prepared.finish(rendered.clone())?;
+        let limits = marked_limits(self.limits(), prepared.fuel);
+        let mut env = environment();
+        env.set_fuel(Some(limits.fuel_most));
+        env.add_template_owned(NAME, source::traced(self.source())?)
+            .map_err(|error| error::syntax(&error))?;
         let trace = Trace {
-            source: expression::rewrite(&source::rewrite(self.source())),
-            template: self,
+            env,
+            end: Instant::now().checked_add(limits.deadline),
+            limits,
+            source: self.source(),
             prepared: &prepared,
             input,
             variables,
@@ -84,10 +92,27 @@ impl Template {
     }
 }
 
+/// What the marked renders of a trace may use, of which the plain one may take `fuel` steps.
+fn marked_limits(limits: &Limits, fuel: u64) -> Limits {
+    let more = |bytes: usize| bytes.saturating_mul(FACTOR as usize);
+    Limits {
+        fuel_most: fuel.saturating_mul(FACTOR.into()),
+        deadline: limits.deadline.saturating_mul(FACTOR),
+        output: more(limits.output),
+        memory: more(limits.memory),
+        ..*limits
+    }
+}
+
 /// What the marked renders of one trace have in common.
 struct Trace<'a> {
-    source: String,
-    template: &'a Template,
+    /// With the template written so that it asks of marks.
+    env: Environment<'static>,
+    limits: Limits,
+    /// When the marked renders must have ended.
+    end: Option<Instant>,
+    /// The template's text.
+    source: &'a str,
     prepared: &'a Prepared,
     input: &'a RenderInput,
     variables: Vec<(&'a str, Value)>,
@@ -135,16 +160,15 @@ impl Trace<'_> {
     fn pass(&self, units: &[Unit]) -> Option<Vec<Found>> {
         let (messages, input) = (&self.prepared.messages, self.input);
         let strings = search::texts(messages, input);
-        let taint = Arc::new(Taint::new(
-            strings.into_iter().chain([self.rendered, self.template.source()]),
-        ));
-        let mut env: Environment<'_> = instrument::environment_for(&taint);
-        let fuel = self.prepared.fuel().saturating_mul(FUEL_FACTOR);
-        env.set_fuel(Some(fuel));
-        env.add_template_owned(NAME, self.source.clone()).ok()?;
+        let texts = strings.into_iter().chain([self.rendered, self.source]);
+        let taint = Arc::new(Taint::new(texts));
+        let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
+        let limits = Limits { deadline: left.unwrap_or(Duration::MAX), ..self.limits };
         let variables = input::mark(&taint, units, messages, input, &self.variables);
-        let marked = Context::new(variables.into_iter());
-        let marked = run(&env, Value::from_dyn_object(marked), fuel).ok()?.0;
+        let context = Value::from_dyn_object(Context::new(variables.into_iter()));
+        let marking = Marking::start(taint.clone());
+        let marked = run(&self.env, context, limits.fuel_most, &limits).ok()?.0;
+        drop(marking);
         if taint.is_full() || taint.plain(&marked) != self.rendered {
             return None;
         }

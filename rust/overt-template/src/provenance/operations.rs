@@ -5,46 +5,52 @@
 
 use std::sync::Arc;
 
-use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::value::{Kwargs, Value};
+use minijinja::{Error, State};
 
-use super::print::tag_of;
 use super::taint::{Glyph, Tag, Taint};
-use super::value::{marked, plain, scalar};
+use super::value::{plain, scalar, tag_of};
+use crate::python::{Kind, list, text as text_value, to_text, tuple};
 
 /// The result of the operation `name` on a marked text, with marks; `result` is that without marks.
-pub(crate) fn carry(taint: &Arc<Taint>, name: &str, args: &[Value], result: Value) -> Value {
-    let Some(receiver) = args.first() else { return result };
+pub(crate) fn carry(
+    taint: &Arc<Taint>,
+    state: &State,
+    name: &str,
+    args: &[Value],
+    result: Value,
+) -> Result<Value, Error> {
+    let Some(receiver) = args.first() else { return Ok(result) };
+    if *plain(taint, receiver) == result {
+        return Ok(receiver.clone());
+    }
+    if receiver.as_str().is_none() && result.as_str().is_none() {
+        return Ok(derived(taint, args, result));
+    }
     // What is no text is printed first, as the operation itself does.
-    let printed = receiver
-        .as_str()
-        .map(str::to_owned)
-        .or_else(|| result.as_str().map(|_| receiver.to_string()));
-    let Some(text) = printed else { return derived(taint, args, result) };
-    let source = taint.glyphs(&text);
+    let source = taint.glyphs(&to_text(state, receiver)?);
     if source.iter().all(|glyph| glyph.tag.is_none()) && name != "replace" {
-        return result;
+        return Ok(result);
     }
     let carried = match (name, result.as_str()) {
-        ("split" | "rsplit" | "splitlines" | "lines" | "partition" | "rpartition", _) => {
+        ("split" | "rsplit" | "splitlines" | "partition" | "rpartition", _) => {
             pieces(taint, name, &source, args, &result)
         }
         (_, Some(text)) => match name {
             "strip" | "trim" | "lstrip" | "rstrip" | "removeprefix" | "removesuffix" => {
                 substring(name, &source, text).map(<[Glyph]>::to_vec)
             }
-            "upper" | "lower" | "title" | "capitalize" => respell(&source, text, other_cases),
-            "escape" | "e" => respell(&source, text, html_escapes),
+            "upper" | "lower" | "title" | "capitalize" | "casefold" | "swapcase" => {
+                respell(&source, text)
+            }
             "replace" => replace(taint, &source, args),
             "indent" => indent(&source, text),
             _ => None,
         }
-        .map(|glyphs| match result.is_safe() {
-            true => Value::from_safe_string(taint.text(&glyphs)),
-            false => Value::from(taint.text(&glyphs)),
-        }),
+        .map(|glyphs| text_value(taint.text(&glyphs), result.is_safe())),
         _ => None,
     };
-    checked(taint, carried, args, result)
+    Ok(checked(taint, carried, args, result))
 }
 
 /// `carried` if it is `result` with marks; else `result` as derived from `args`.
@@ -55,7 +61,7 @@ pub(crate) fn checked(
     result: Value,
 ) -> Value {
     match carried {
-        Some(carried) if plain(taint, &carried) == result => carried,
+        Some(carried) if *plain(taint, &carried) == result => carried,
         _ => derived(taint, args, result),
     }
 }
@@ -69,15 +75,14 @@ fn derived(taint: &Arc<Taint>, args: &[Value], result: Value) -> Value {
 }
 
 fn derived_from(taint: &Arc<Taint>, tag: Tag, value: Value) -> Value {
-    match value.kind() {
-        ValueKind::String => Value::from(taint.mark(value.as_str().unwrap_or_default(), tag)),
-        ValueKind::Number => scalar(taint, value, tag),
-        ValueKind::Seq if marked(&value).is_none() => value
-            .try_iter()
-            .into_iter()
-            .flatten()
-            .map(|item| derived_from(taint, tag, item))
-            .collect(),
+    let each = |items: &[Value]| {
+        items.iter().map(|item| derived_from(taint, tag, item.clone())).collect::<Vec<_>>()
+    };
+    match Kind::of(&value) {
+        Kind::Str(text) => text_value(taint.mark(text, tag), value.is_safe()),
+        Kind::Int(_) | Kind::Float(_) => scalar(value, tag),
+        Kind::List(items) => list(each(items)),
+        Kind::Tuple(items) => tuple(each(items)),
         _ => value,
     }
 }
@@ -140,15 +145,11 @@ fn pieces(
         parts.push(Value::from(taint.text(&source[start..start + part.len()])));
         at = start + part.len() + separator.unwrap_or(0);
     }
-    Some(Value::from(parts))
+    Some(if name.ends_with("partition") { tuple(parts) } else { list(parts) })
 }
 
-/// `result` as the characters of `source`, each as it is or in another spelling.
-fn respell(
-    source: &[Glyph],
-    result: &str,
-    spellings: impl Fn(char) -> Vec<String>,
-) -> Option<Vec<Glyph>> {
+/// `result` as the characters of `source`, each as it is or in another case.
+fn respell(source: &[Glyph], result: &str) -> Option<Vec<Glyph>> {
     if result.chars().count() == source.len() {
         let pairs = result.chars().zip(source);
         return Some(pairs.map(|(char, glyph)| Glyph { char, tag: glyph.tag }).collect());
@@ -156,7 +157,7 @@ fn respell(
     let mut rest = result;
     let mut out = Vec::with_capacity(source.len());
     for glyph in source {
-        let spelling = spellings(glyph.char)
+        let spelling = other_cases(glyph.char)
             .into_iter()
             .filter(|spelling| rest.starts_with(spelling))
             .max_by_key(String::len)?;
@@ -166,21 +167,8 @@ fn respell(
     rest.is_empty().then_some(out)
 }
 
-fn other_cases(c: char) -> Vec<String> {
-    vec![c.to_string(), c.to_uppercase().collect(), c.to_lowercase().collect()]
-}
-
-fn html_escapes(c: char) -> Vec<String> {
-    let escape = match c {
-        '<' => "&lt;",
-        '>' => "&gt;",
-        '&' => "&amp;",
-        '"' => "&quot;",
-        '\'' => "&#x27;",
-        '/' => "&#x2f;",
-        _ => return vec![c.to_string()],
-    };
-    vec![c.to_string(), escape.to_owned()]
+fn other_cases(c: char) -> [String; 3] {
+    [c.to_string(), c.to_uppercase().collect(), c.to_lowercase().collect()]
 }
 
 /// `source.replace(old, new, count)`.
@@ -188,7 +176,10 @@ fn replace(taint: &Arc<Taint>, source: &[Glyph], args: &[Value]) -> Option<Vec<G
     let old = plain(taint, args.get(1)?);
     let old: Vec<char> = old.as_str()?.chars().collect();
     let new = taint.glyphs(args.get(2)?.as_str()?);
-    let count = args.get(3).and_then(|count| plain(taint, count).as_usize()).unwrap_or(usize::MAX);
+    let count = match args.get(3).map(Kind::of) {
+        Some(Kind::Int(count)) => usize::try_from(count).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    };
     if old.is_empty() {
         return None;
     }

@@ -110,6 +110,14 @@ impl Taint {
             .collect()
     }
 
+    /// A character of a marked text, and its mark.
+    pub(crate) fn glyph(&self, c: char) -> (char, Option<Tag>) {
+        match self.table().meaning(c) {
+            Some((tag, char)) => (char, Some(tag)),
+            None => (c, None),
+        }
+    }
+
     /// A marked text without its marks.
     pub(crate) fn plain<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !may_be_marked(text) {

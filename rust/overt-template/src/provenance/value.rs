@@ -1,70 +1,52 @@
 //! Inputs as values whose text is marked, and values without their marks.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, Tuple, Value, ValueKind};
+use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, Value, ValueKind};
 use serde_json::Value as Json;
 
-use super::print;
 use super::taint::{Tag, Taint};
+use crate::python::objects::Own;
+use crate::python::{Dict, Kind, list as new_list, tuple};
 
 /// Containers that the template made and nested deeper than this keep their marks: they do not print either.
-pub(crate) const MAX_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 128;
 
-/// A container, number, boolean or null of an input: behaves as the unmarked value, prints with marks.
+/// A container, number, boolean or None with marks.
+///
+/// [`Kind::of`] sees the value inside, so that all of the engine takes it for that; printing sees the marks.
 #[derive(Debug)]
 pub(crate) struct Marked {
-    taint: Arc<Taint>,
     /// The same value without marks.
-    pub(crate) plain: Value,
+    plain: Value,
+    /// The same value, with what it contains marked; keys are not, so that they are found.
+    pub(crate) inner: Value,
+    /// The keys of a mapping, in their order, marked.
+    keys: Vec<Value>,
     /// Whose the punctuation of a container and the digits of a number are.
     pub(crate) tag: Option<Tag>,
-    shape: Shape,
-}
-
-#[derive(Debug)]
-enum Shape {
-    Scalar,
-    List(Vec<Value>),
-    Map { pairs: Vec<(Value, Value)>, index: HashMap<String, usize> },
 }
 
 impl Object for Marked {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
-        match self.shape {
-            Shape::Scalar => ObjectRepr::Plain,
-            Shape::List(_) => ObjectRepr::Seq,
-            Shape::Map { .. } => ObjectRepr::Map,
+        match self.inner.kind() {
+            ValueKind::Seq => ObjectRepr::Seq,
+            ValueKind::Map => ObjectRepr::Map,
+            _ => ObjectRepr::Plain,
         }
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        match &self.shape {
-            Shape::Scalar => None,
-            Shape::List(items) => items.get(key.as_usize()?).cloned(),
-            Shape::Map { .. } => self.get_value_by_str(key.as_str()?),
-        }
-    }
-
-    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        match &self.shape {
-            Shape::Map { pairs, index } => {
-                let at = index.get(self.taint.plain(key).as_ref())?;
-                pairs.get(*at).map(|pair| pair.1.clone())
-            }
-            _ => None,
-        }
+        self.inner.as_object()?.get_value(key)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        match &self.shape {
-            Shape::Scalar => Enumerator::NonEnumerable,
-            Shape::List(items) => Enumerator::Seq(items.len()),
-            Shape::Map { pairs, .. } => {
-                Enumerator::Values(pairs.iter().map(|pair| pair.0.clone()).collect())
-            }
+        match self.inner.kind() {
+            ValueKind::Seq => Enumerator::Seq(self.inner.len().unwrap_or(0)),
+            ValueKind::Map => Enumerator::Values(self.keys.clone()),
+            _ => Enumerator::NonEnumerable,
         }
     }
 
@@ -73,51 +55,64 @@ impl Object for Marked {
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = Value::from_dyn_object(self.clone());
-        f.write_str(&print::with_marks(&self.taint, &value, &self.plain.to_string(), false))
+        write!(f, "{}", self.plain)
     }
 }
 
 /// A number, boolean or None with a mark.
-pub(crate) fn scalar(taint: &Arc<Taint>, plain: Value, tag: Tag) -> Value {
-    Value::from_object(Marked { taint: taint.clone(), plain, tag: Some(tag), shape: Shape::Scalar })
+pub(crate) fn scalar(plain: Value, tag: Tag) -> Value {
+    let inner = plain.clone();
+    Value::from_object(Marked { plain, inner, keys: Vec::new(), tag: Some(tag) })
 }
 
 /// A list of values that are marked already; `plain` is the same list without marks.
-pub(crate) fn list(taint: &Arc<Taint>, plain: Value, items: Vec<Value>, tag: Option<Tag>) -> Value {
-    Value::from_object(Marked { taint: taint.clone(), plain, tag, shape: Shape::List(items) })
+pub(crate) fn list(plain: Value, items: Vec<Value>, tag: Option<Tag>) -> Value {
+    Value::from_object(Marked { plain, inner: new_list(items), keys: Vec::new(), tag })
 }
 
 /// A mapping of values that are marked already, each with its key's text and tag.
 pub(crate) fn map(
-    taint: &Arc<Taint>,
+    taint: &Taint,
     plain: Value,
     entries: Vec<(&str, Tag, Value)>,
     tag: Tag,
 ) -> Value {
-    let index = entries.iter().enumerate().map(|(at, entry)| (entry.0.to_owned(), at)).collect();
-    let pairs = entries
-        .into_iter()
-        .map(|(key, tag, value)| (Value::from(taint.mark(key, tag)), value))
-        .collect();
-    Value::from_object(Marked {
-        taint: taint.clone(),
-        plain,
-        tag: Some(tag),
-        shape: Shape::Map { pairs, index },
-    })
+    let keys = entries.iter().map(|(key, tag, _)| Value::from(taint.mark(key, *tag))).collect();
+    let inner: Dict =
+        entries.into_iter().map(|(key, _, value)| (Value::from(key), value)).collect();
+    Value::from_object(Marked { plain, inner: Value::from_object(inner), keys, tag: Some(tag) })
+}
+
+/// A mapping that a template makes: its keys are remembered with their marks.
+pub(crate) fn keyed(taint: &Taint, pairs: impl IntoIterator<Item = (Value, Value)>) -> Value {
+    let (mut inner, mut keys, mut marks) = (Dict::new(), Vec::new(), false);
+    for (key, value) in pairs {
+        let bare = plain(taint, &key);
+        marks |= matches!(bare, Cow::Owned(_));
+        if inner.insert(bare.into_owned(), value).is_none() {
+            keys.push(key);
+        }
+    }
+    let inner = Value::from_object(inner);
+    match marks {
+        true => {
+            let plain = plain(taint, &inner).into_owned();
+            Value::from_object(Marked { plain, inner, keys, tag: None })
+        }
+        false => inner,
+    }
 }
 
 /// Everything in `json` marked with one tag; `plain` is the same value without marks.
-pub(crate) fn tree(taint: &Arc<Taint>, json: &Json, plain: &Value, tag: Tag) -> Value {
+pub(crate) fn tree(taint: &Taint, json: &Json, plain: &Value, tag: Tag) -> Value {
     match json {
-        Json::Null | Json::Bool(_) | Json::Number(_) => scalar(taint, plain.clone(), tag),
+        Json::Null | Json::Bool(_) | Json::Number(_) => scalar(plain.clone(), tag),
         Json::String(text) => Value::from(taint.mark(text, tag)),
         Json::Array(items) => {
             let items = items.iter().enumerate();
             let items =
                 items.map(|(at, item)| tree(taint, item, &item_of(plain, at), tag)).collect();
-            list(taint, plain.clone(), items, Some(tag))
+            list(plain.clone(), items, Some(tag))
         }
         Json::Object(object) => {
             let entries = object.iter();
@@ -143,54 +138,78 @@ pub(crate) fn marked(value: &Value) -> Option<&Marked> {
     value.downcast_object_ref::<Marked>()
 }
 
-/// True of a marked number, boolean or None.
-pub(crate) fn is_scalar(value: &Value) -> bool {
-    marked(value).is_some_and(|marked| matches!(marked.shape, Shape::Scalar))
+/// The keys of a marked mapping, in their order; none of other values.
+pub(crate) fn marked_keys(value: &Value) -> &[Value] {
+    marked(value).map_or(&[], |marked| &marked.keys)
 }
 
-/// A value without its marks.
-pub(crate) fn plain(taint: &Taint, value: &Value) -> Value {
-    plain_within(taint, value, MAX_DEPTH)
+/// The tag of a value, or of the first part of it that has one.
+pub(crate) fn tag_of(taint: &Taint, value: &Value) -> Option<Tag> {
+    tag_within(taint, value, MAX_DEPTH)
+}
+
+fn tag_within(taint: &Taint, value: &Value, depth: usize) -> Option<Tag> {
+    if let Some(text) = value.as_str() {
+        return taint.glyphs(text).iter().find_map(|glyph| glyph.tag);
+    }
+    if let Some(tag) = marked(value).and_then(|marked| marked.tag) {
+        return Some(tag);
+    }
+    let below = |item: &Value| tag_within(taint, item, depth.checked_sub(1)?);
+    match Kind::of(value) {
+        Kind::List(items) | Kind::Tuple(items) => items.iter().find_map(below),
+        Kind::Dict(dict) => marked_keys(value).iter().chain(dict.values()).find_map(below),
+        Kind::Own(Own::View(_, dict)) => below(dict),
+        _ => None,
+    }
+}
+
+/// A value without its marks; borrowed where it has none.
+pub(crate) fn plain<'a>(taint: &Taint, value: &'a Value) -> Cow<'a, Value> {
+    plain_within(taint, value, MAX_DEPTH).map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
 /// Values without their marks.
 pub(crate) fn plain_all(taint: &Taint, values: &[Value]) -> Vec<Value> {
-    values.iter().map(|value| plain(taint, value)).collect()
+    values.iter().map(|value| plain(taint, value).into_owned()).collect()
 }
 
-fn plain_within(taint: &Taint, value: &Value, depth: usize) -> Value {
+/// Arguments by name without their marks.
+pub(crate) fn plain_kwargs(taint: &Taint, kwargs: &Kwargs) -> Kwargs {
+    let all = Value::from(kwargs.clone());
+    let plain = |name| plain(taint, &of(&all, name)).into_owned();
+    kwargs.args().map(|name| (name.to_owned(), plain(name))).collect()
+}
+
+fn plain_within(taint: &Taint, value: &Value, depth: usize) -> Option<Value> {
     if let Some(text) = value.as_str() {
         return match taint.plain(text) {
-            std::borrow::Cow::Borrowed(_) => value.clone(),
-            std::borrow::Cow::Owned(plain) if value.is_safe() => Value::from_safe_string(plain),
-            std::borrow::Cow::Owned(plain) => Value::from(plain),
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(crate::python::text(text, value.is_safe())),
         };
     }
     if let Some(marked) = marked(value) {
-        return marked.plain.clone();
+        return Some(marked.plain.clone());
     }
-    let Some(object) = value.as_object().filter(|_| depth > 0) else { return value.clone() };
-    let inner = |item: &Value| plain_within(taint, item, depth - 1);
-    if let Some(kwargs) = value.is_kwargs().then(|| Kwargs::try_from(value.clone()).ok()).flatten()
-    {
-        let pairs = kwargs.args().map(|name| (name, inner(&of(value, name))));
-        return Value::from(pairs.collect::<Kwargs>());
-    }
-    match value.kind() {
-        ValueKind::Seq | ValueKind::Iterable => {
-            let items: Vec<Value> =
-                value.try_iter().into_iter().flatten().map(|item| inner(&item)).collect();
-            if value.is_tuple() { Value::from(Tuple::from(items)) } else { Value::from(items) }
+    let each = |items: &[Value]| {
+        let inner: Vec<Option<Value>> =
+            items.iter().map(|item| plain_within(taint, item, depth.checked_sub(1)?)).collect();
+        let changed = inner.iter().any(Option::is_some);
+        let pairs = inner.into_iter().zip(items);
+        changed.then(|| pairs.map(|(inner, item)| inner.unwrap_or_else(|| item.clone())).collect())
+    };
+    match Kind::of(value) {
+        Kind::List(items) => each(items).map(new_list),
+        Kind::Tuple(items) => each(items).map(tuple),
+        Kind::Dict(dict) => {
+            let values: Vec<Value> = dict.values().cloned().collect();
+            let values = each(&values)?;
+            Some(Value::from_object(dict.keys().cloned().zip(values).collect::<Dict>()))
         }
-        // A namespace may hold itself, and the loop's own object is no data.
-        ValueKind::Map if is_data(object.type_name()) => {
-            let pairs = object.try_iter_pairs().into_iter().flatten();
-            Value::from_pairs(pairs.map(|(key, item)| (inner(&key), inner(&item))))
+        Kind::Foreign => {
+            let items: Vec<Value> = value.try_iter().ok()?.collect();
+            each(&items).map(new_list)
         }
-        _ => value.clone(),
+        _ => None,
     }
-}
-
-fn is_data(type_name: &str) -> bool {
-    !type_name.starts_with("minijinja::") || type_name.contains("merge_object")
 }

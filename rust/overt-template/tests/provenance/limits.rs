@@ -14,27 +14,28 @@ fn what_cannot_be_followed_is_derived() {
     let expected = [("T", false), ("0 content", true), ("T", false)];
     assert_eq!(spans, expected.map(|(origin, derived)| (origin.to_owned(), derived)));
     assert!(!traced.exact);
-    // Groups of equal texts from different messages: no marked render gives the prompt.
+    // The name of a filter, from a message: no marked render gives the prompt.
     let traced = trace(
-        "{% for g in messages|groupby('role') %}{{ g.grouper }}:{% for m in g.list %}{{ m.content }}.{% endfor %}{% endfor %}{{ eos_token }}",
+        "{% for m in messages %}{{ m.content }}.{% endfor %}{{ ['x']|map(messages[1].content)|join }}{{ eos_token }}",
         &RenderInput {
             special_tokens: object(json!({"eos_token": "</s>"})),
             ..input(json!([
                 {"role": "user", "content": "first"},
-                {"role": "assistant", "content": "second"},
+                {"role": "assistant", "content": "upper"},
                 {"role": "user", "content": "third"},
             ]))
         },
     );
-    assert_eq!(traced.text, "assistant:second.user:first.third.</s>");
+    assert_eq!(traced.text, "first.upper.third.X</s>");
     let of = |text: &str| {
         let at = traced.text.find(text).unwrap();
         let span = traced.spans.iter().find(|span| span.start <= at && at < span.end).unwrap();
         (label(&span.origin), span.derived)
     };
-    assert_eq!(of("first"), ("0 content".to_owned(), true));
+    assert_eq!(of("first"), ("0 content".to_owned(), false));
+    assert_eq!(of("upper"), ("1 content".to_owned(), true));
     assert_eq!(of("</s>"), ("token eos_token".to_owned(), false));
-    // Nothing is claimed of the rest: some of it may be a message's.
+    // Nothing is claimed of the rest: some of it may be the message's.
     assert_eq!(of("."), ("T".to_owned(), true));
 }
 

@@ -87,7 +87,7 @@ fn decisions_are_as_in_a_render() {
             "ccc",
         ),
         (
-            "{{ 'y' if messages[0].content.startswith('Be') and messages[0].content|lower is endingwith('brief.') else 'n' }}",
+            "{{ 'y' if messages[0].content.startswith('Be') and (messages[0].content|lower).endswith('brief.') else 'n' }}",
             "y",
         ),
         ("{{ 'y' if 'content' in messages[0] and 'name' not in messages[0] else 'n' }}", "y"),
@@ -139,7 +139,7 @@ fn text_keeps_its_origin_through_filters_and_methods() {
             "é😀",
             vec![("\"", "T"), ("\\u00e9\\ud83d\\ude00", c), ("\"", "T")],
         ),
-        ("{{ messages[0].content|e }}", "<b>&\"'", vec![("&lt;b&gt;&amp;&quot;&#x27;", c)]),
+        ("{{ messages[0].content|e }}", "<b>&\"'", vec![("&lt;b&gt;&amp;&#34;&#39;", c)]),
         (
             "{{ messages[0].content|indent(2) }}",
             "a\n  b\n\nc",
@@ -188,4 +188,97 @@ fn what_the_template_invents_is_the_templates() {
             ("You are a helpful assistant.", "0 content"),
         ],
     );
+}
+
+#[test]
+fn values_keep_their_origin_in_lists_and_mappings() {
+    let input = RenderInput {
+        kwargs: object(
+            json!({"budget": 7, "ratio": 0.5, "nothing": null, "flag": true, "html": "<"}),
+        ),
+        ..input(json!([
+            {"role": "user", "content": "b"},
+            {"role": "assistant", "content": "A"},
+            {"role": "user", "content": "c"},
+        ]))
+    };
+    for (source, expected) in [
+        // Groups of equal texts are those of the plain render; the first item names the group.
+        (
+            "{% for g in messages|groupby('role') %}{{ g.grouper }}:{{ g.list|map(attribute='content')|join }};{% endfor %}",
+            vec![
+                ("assistant", "1 role"),
+                (":", "T"),
+                ("A", "1 content"),
+                (";", "T"),
+                ("user", "0 role"),
+                (":", "T"),
+                ("b", "0 content"),
+                ("c", "2 content"),
+                (";", "T"),
+            ],
+        ),
+        (
+            "{{ messages|map(attribute='role')|unique|join }}{{ (messages|sort(attribute='content')|first).content }}{{ messages|map(attribute='content')|max }}",
+            vec![
+                ("user", "0 role"),
+                ("assistant", "1 role"),
+                ("A", "1 content"),
+                ("c", "2 content"),
+            ],
+        ),
+        (
+            "{{ 'y' if 'assistant' in messages|map(attribute='role') and 'user' not in ['users'] else 'n' }}",
+            vec![("y", "T")],
+        ),
+        // Keys that come from messages are found by other texts, and keep their origin.
+        (
+            "{% set d = {messages[0].role: messages[0].content} %}{{ d.user }}{{ d['us' ~ 'er'] }}{{ d.get(messages[2].role) }}{{ d }}",
+            vec![
+                ("bbb", "0 content"),
+                ("{'", "T"),
+                ("user", "0 role"),
+                ("': '", "T"),
+                ("b", "0 content"),
+                ("'}", "T"),
+            ],
+        ),
+        (
+            "{% for k, v in dict(messages[0], user=1).items() if k != 'content' %}{{ k }}={{ v }} {% endfor %}{% for k in dict.fromkeys([messages[0].role, messages[2].role]) %}{{ k }}{% endfor %}",
+            vec![
+                ("role", "0 role"),
+                ("=", "T"),
+                ("user", "0 role"),
+                (" user=1 ", "T"),
+                ("user", "0 role"),
+            ],
+        ),
+        (
+            "{% set ns = namespace(**{messages[0].role: messages[1].content}) %}{{ ns.user }}{{ ('%s' % messages[0].content)|e + '<' }}{{ '<'|safe + html }}",
+            vec![("A", "1 content"), ("b", "0 content"), ("&lt;<", "T"), ("&lt;", "kwarg html")],
+        ),
+        // Numbers, booleans and None, printed by any means.
+        (
+            "{{ '%d|%5.1f|%s' % (budget, ratio, nothing) }}{{ '{:>2}{}'.format(budget, flag) }}{{ budget|string ~ budget }}{{ [nothing, flag] }}{{ 'y' if nothing is none and nothing == None and budget == 7 and -budget < 0 else 'n' }}{{ budget|int }}{{ budget|abs + 1 }}",
+            vec![
+                ("7", "kwarg budget"),
+                ("|", "T"),
+                ("  0.5", "kwarg ratio"),
+                ("|", "T"),
+                ("None", "kwarg nothing"),
+                (" 7", "kwarg budget"),
+                ("True", "kwarg flag"),
+                ("77", "kwarg budget"),
+                ("[", "T"),
+                ("None", "kwarg nothing"),
+                (", ", "T"),
+                ("True", "kwarg flag"),
+                ("]y", "T"),
+                ("7", "kwarg budget"),
+                ("8", "T"),
+            ],
+        ),
+    ] {
+        assert_spans(source, &input, &expected);
+    }
 }

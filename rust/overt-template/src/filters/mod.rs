@@ -1,0 +1,124 @@
+//! jinja2's filters, by name.
+
+mod attributes;
+mod numbers;
+mod pretty;
+mod select;
+mod sequence;
+mod text;
+mod web;
+mod wrap;
+
+use minijinja::value::{Kwargs, Value};
+use minijinja::{Error, State};
+
+use crate::error::invalid;
+use crate::json;
+
+/// A filter: its value, the arguments by position, and those by name.
+pub(crate) type Filter = fn(&mut State, &Value, &[Value], Kwargs) -> Result<Value, Error>;
+
+/// Every filter that jinja2 has.
+pub(crate) const FILTERS: [(&str, Filter); 54] = [
+    ("abs", numbers::abs),
+    ("attr", attributes::attr),
+    ("batch", sequence::batch),
+    ("capitalize", text::capitalize),
+    ("center", text::center),
+    ("count", sequence::length),
+    ("d", text::default),
+    ("default", text::default),
+    ("dictsort", sequence::dictsort),
+    ("e", web::escape),
+    ("escape", web::escape),
+    ("filesizeformat", numbers::filesizeformat),
+    ("first", sequence::first),
+    ("float", numbers::float),
+    ("forceescape", web::forceescape),
+    ("format", text::format),
+    ("groupby", sequence::groupby),
+    ("indent", text::indent),
+    ("int", numbers::int),
+    ("items", sequence::items),
+    ("join", text::join),
+    ("last", sequence::last),
+    ("length", sequence::length),
+    ("list", sequence::list),
+    ("lower", text::lower),
+    ("map", select::map),
+    ("max", numbers::max),
+    ("min", numbers::min),
+    ("pprint", pretty::pprint),
+    ("random", sequence::random),
+    ("reject", select::reject),
+    ("rejectattr", select::rejectattr),
+    ("replace", text::replace),
+    ("reverse", sequence::reverse),
+    ("round", numbers::round),
+    ("safe", web::safe),
+    ("select", select::select),
+    ("selectattr", select::selectattr),
+    ("slice", sequence::slice),
+    ("sort", sequence::sort),
+    ("string", text::string),
+    ("striptags", web::striptags),
+    ("sum", numbers::sum),
+    ("title", text::title),
+    ("tojson", |state, value, args, kwargs| json::tojson(state, value, args, kwargs)),
+    ("trim", text::trim),
+    ("truncate", text::truncate),
+    ("unique", sequence::unique),
+    ("upper", text::upper),
+    ("urlencode", web::urlencode),
+    ("urlize", web::urlize),
+    ("wordcount", text::wordcount),
+    ("wordwrap", wrap::wordwrap),
+    ("xmlattr", web::xmlattr),
+];
+
+/// The filter of a name.
+pub(crate) fn find(name: &str) -> Option<Filter> {
+    FILTERS.iter().find(|(other, _)| *other == name).map(|(_, filter)| *filter)
+}
+
+/// Arguments given by position or by name, in the order of `names`; None counts as absent.
+pub(crate) fn arguments<const N: usize>(
+    positional: &[Value],
+    kwargs: &Kwargs,
+    names: [&str; N],
+) -> Result<[Option<Value>; N], Error> {
+    Ok(given(positional, kwargs, names)?.map(|value| value.filter(|value| !value.is_none())))
+}
+
+/// As [`arguments`], with None kept.
+pub(crate) fn given<const N: usize>(
+    positional: &[Value],
+    kwargs: &Kwargs,
+    names: [&str; N],
+) -> Result<[Option<Value>; N], Error> {
+    if positional.len() > N {
+        return Err(invalid(format!("too many arguments: at most {}", names.join(", "))));
+    }
+    let mut values = [const { None }; N];
+    for (index, name) in names.iter().enumerate() {
+        values[index] = positional.get(index).cloned();
+        if kwargs.has(name) {
+            if values[index].is_some() {
+                return Err(invalid(format!("the argument {name} is given twice")));
+            }
+            values[index] = Some(kwargs.get::<Value>(name).unwrap_or_default());
+        }
+    }
+    match kwargs.assert_all_used() {
+        Ok(()) => Ok(values),
+        Err(_) => {
+            let known = names.join(", ");
+            Err(invalid(format!("an argument has none of the names {known}")))
+        }
+    }
+}
+
+/// The argument that must be given.
+fn required(value: Option<Value>, filter: &str, name: &str) -> Result<Value, Error> {
+    value.ok_or_else(|| invalid(format!("{filter}: the argument {name} is missing")))
+}
