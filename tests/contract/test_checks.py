@@ -146,6 +146,7 @@ OVER: list[tuple[Route, str, Any, str]] = [
     ("chat", "logit_bias", {str(i): 1 for i in range(SMALL.max_logit_bias + 1)}, "max_logit_bias"),
     ("chat", "allowed_token_ids", [1] * (SMALL.max_allowed_token_ids + 1), "max_allowed_token_ids"),
     ("chat", "bad_words", ["x"] * (SMALL.max_bad_words + 1), "max_bad_words"),
+    ("chat", "messages", [{"role": "user", "content": "x"}] * (SMALL.max_messages + 1), "max_messages"),
     ("completions", "prompt", ["x"] * (SMALL.max_prompts + 1), "max_prompts"),
     ("completions", "prompt", [[1]] * (SMALL.max_prompts + 1), "max_prompts"),
     ("completions", "logprobs", SMALL.max_logprobs + 1, "max_logprobs"),

@@ -21,11 +21,11 @@ CHAT = '"messages": [{"role": "user"}]'
         ("[", None, "The body is not valid JSON in UTF-8 (line 1, column 1)."),
         ("null", None, "The body must be a JSON object."),
         ("[]", None, "The body must be a JSON object."),
-        ("{}", "messages", "`messages` is required: a list of at least one message object."),
+        ("{}", "messages", "`messages` is required: a list of at least one message object, 10000 at most."),
         (
             '{"messages": []}',
             "messages",
-            "`messages` must be a list of at least one message object, and is [].",
+            "`messages` must be a list of at least one message object, 10000 at most, and is [].",
         ),
         ('{"messages": [{}, 1]}', "messages[1]", "`messages[1]` must be an object, and is 1."),
         (

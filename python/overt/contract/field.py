@@ -154,7 +154,8 @@ class Field:
             case "objects":
                 return "a list of objects"
             case "messages":
-                return "a list of at least one message object"
+                most = "" if self.high is None else f", {self.high:g} at most"
+                return f"a list of at least one message object{most}"
             case "prompt":
                 most = "" if self.high is None else f", {self.high:g} prompts at most"
                 return f"a string, a list of strings, a list of token ids or a list of such lists{most}"

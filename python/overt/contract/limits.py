@@ -21,6 +21,7 @@ class Limits:
     max_logit_bias: int = _limit(4096, "tokens in logit_bias")
     max_allowed_token_ids: int = _limit(4096, "tokens in allowed_token_ids")
     max_bad_words: int = _limit(128, "words in bad_words")
+    max_messages: int = _limit(10_000, "messages of a conversation")
     max_prompts: int = _limit(1024, "prompts of a completions request")
     max_choices: int = _limit(1024, "choices of a request, over all its prompts")
     max_logprobs: int = _limit(20, "alternatives beside each token: logprobs, top_logprobs, prompt_logprobs", least=0)
