@@ -3,7 +3,21 @@
 //! [`Template::compile`] once, [`Template::render`] per request. The output is meant to be byte-equal
 //! to what transformers' `apply_chat_template` writes. A template is read by jinja2's grammar
 //! (`syntax`) and written anew for the engine (`emit`): what the engine does otherwise than Python
-//! becomes a filter of this crate (`registry`, `python`, `filters`, `methods`, `format`).
+//! becomes a filter or a test of this crate (`registry`, `python`, `filters`, `methods`, `format`).
+//!
+//! What still differs, none of it in a template known to be in use:
+//! - integers end at 127 bits, complex numbers and bytes do not exist: such results are refused;
+//! - printing a method, an iterator or a function shows a made-up address;
+//! - `urlize`, `lipsum`, `str.encode`, `autoescape true` and `\N{…}` are refused; `striptags` reads the
+//!   common entities only, `pprint` breaks no long texts;
+//! - a `block` sees the variables of loops and macros around it, and has no `self.name()`;
+//! - an error inside `map`, `select` and the like is raised where the iterator is read, but what comes
+//!   before it was computed at once;
+//! - of a chain such as `a < b() < c`, every value is computed even where the first comparison fails;
+//! - `is sameas` takes equal small values for one; case rules and `isnumeric` follow Unicode as Rust has
+//!   it;
+//! - a slice of a literal that cannot be sliced is refused where jinja2 prints nothing;
+//! - limits: see [`Limits`]; containers nest 128 deep, macros about 50, expressions 96.
 
 mod budget;
 mod emit;

@@ -117,7 +117,10 @@ fn whole_rounded(number: i128, precision: i32) -> Result<Value, Error> {
     let (floor, rest) = (number.div_euclid(unit), number.rem_euclid(unit));
     let half = rest.cmp(&(unit - rest));
     let up = half.is_gt() || (half.is_eq() && floor % 2 != 0);
-    Ok(python::int((floor + i128::from(up)) * unit))
+    match (floor + i128::from(up)).checked_mul(unit) {
+        Some(rounded) => Ok(python::int(rounded)),
+        None => Err(invalid("round: the result is too large")),
+    }
 }
 
 /// Half to even, on the number's exact value.

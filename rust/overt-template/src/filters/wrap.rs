@@ -45,7 +45,7 @@ pub(super) fn wordwrap(
         if width == 0 {
             return Err(invalid("wordwrap: the width must be at least 1"));
         }
-        state.consume_fuel(line.len() as u64 / 4)?;
+        state.consume_fuel(line.len() as u64)?;
         let lines = wrapped(chunks(line, hyphens), width, breaks, hyphens);
         let length = line.len() + lines.len() * (wrap.len() + 24);
         state.consume_fuel(length as u64 / 64)?;

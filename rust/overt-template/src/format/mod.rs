@@ -4,5 +4,6 @@ pub(crate) mod braces;
 mod number;
 pub(crate) mod percent;
 
-/// Widths and precisions beyond this are refused: no prompt needs them, and memory does.
-const MAX_WIDTH: usize = 65_536;
+/// Widths and precisions beyond this are refused: no prompt needs them, and memory does. (Rust's own
+/// formatting panics above 65,535.)
+const MAX_WIDTH: usize = 32_768;

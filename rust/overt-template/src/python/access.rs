@@ -57,12 +57,12 @@ pub(crate) fn attribute(value: &Value, name: &str) -> Result<Value, Error> {
 /// What Python's type itself has under a name.
 pub(crate) fn type_attribute(value: &Value, name: &str) -> Result<Option<Value>, Error> {
     let kind = Kind::of(value);
-    if matches!(kind, Kind::Undefined) {
-        return Err(undefined(&format!("attribute {name}")));
-    }
     if INTERNAL.contains(&name) {
         // There, but not for templates.
         return Ok(Some(Value::UNDEFINED));
+    }
+    if matches!(kind, Kind::Undefined) {
+        return Err(undefined(&format!("attribute {name}")));
     }
     if let Some(found) = methods::property(&kind, name) {
         return Ok(Some(found));

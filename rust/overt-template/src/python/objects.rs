@@ -296,9 +296,9 @@ fn span(start: i128, stop: i128, step: i128) -> usize {
 pub(crate) fn range_slice(own: &Own, from: i128, to: i128, by: i128) -> Option<Value> {
     let Own::Range { start, step, .. } = own else { return None };
     Some(Value::from_object(Own::Range {
-        start: start + step * from,
-        stop: start + step * to,
-        step: step * by,
+        start: start.saturating_add(step.saturating_mul(from)),
+        stop: start.saturating_add(step.saturating_mul(to)),
+        step: step.saturating_mul(by),
     }))
 }
 
