@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, State};
 
 use crate::error::invalid;
-use crate::filters::arguments;
+use crate::filters::Call;
 use crate::python::{self, Kind, MAX_DEPTH, compare, refused};
 use crate::repr::{self, Sink};
 
@@ -22,14 +22,9 @@ struct Dump<'a> {
 }
 
 /// The filter `tojson(ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
-pub(crate) fn tojson(
-    state: &State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [ensure_ascii, indent, separators, sort_keys] =
-        arguments(args, &kwargs, ["ensure_ascii", "indent", "separators", "sort_keys"])?;
+pub(crate) fn tojson(call: Call) -> Result<Value, Error> {
+    let (state, value, [ensure_ascii, indent, separators, sort_keys]) =
+        call.arguments(["ensure_ascii", "indent", "separators", "sort_keys"])?;
     let indent = indent.map(read_indent).transpose()?;
     let (item_separator, key_separator) = match separators {
         Some(pair) => read_separators(&pair)?,

@@ -27,6 +27,7 @@ mod filters;
 mod format;
 mod functions;
 mod input;
+mod jinja_tests;
 mod json;
 mod methods;
 mod normalise;
@@ -39,7 +40,6 @@ mod render;
 mod repr;
 mod source;
 mod syntax;
-mod tests;
 
 pub use budget::Limits;
 pub use error::TemplateError;

@@ -7,14 +7,14 @@ use crate::error::invalid;
 use crate::provenance::{marked, marks};
 use crate::python::objects::{Own, unmarked};
 use crate::python::{Dict, Kind, access, compare, items, list, math, refused, sealed, tuple};
-use crate::{budget, filters, functions, methods, tests};
+use crate::{budget, filters, functions, jinja_tests, methods};
 
 pub(crate) fn is_filter(name: &str) -> bool {
     filters::find(name).is_some()
 }
 
 pub(crate) fn is_test(name: &str) -> bool {
-    tests::find(name).is_some()
+    jinja_tests::find(name).is_some()
 }
 
 /// Names that may be more than an item: see [`methods::is_attribute`].
@@ -33,7 +33,7 @@ pub(crate) fn fill(env: &mut Environment<'static>) {
             },
         );
     }
-    for (name, test) in tests::TESTS {
+    for (name, test) in jinja_tests::TESTS {
         env.add_test(
             format!("t_{name}"),
             move |state: &mut State, value: &Value, args: &[Value], kwargs: Kwargs| {
@@ -90,12 +90,12 @@ fn comparisons(env: &mut Environment<'static>) {
         compare::contains(state, container, item).map(|found| !found)
     }
     let all: [(&'static str, Comparison); 8] = [
-        ("eq", tests::equal),
-        ("ne", tests::unequal),
-        ("lt", tests::less),
-        ("le", tests::at_most),
-        ("gt", tests::greater),
-        ("ge", tests::at_least),
+        ("eq", jinja_tests::equal),
+        ("ne", jinja_tests::unequal),
+        ("lt", jinja_tests::less),
+        ("le", jinja_tests::at_most),
+        ("gt", jinja_tests::greater),
+        ("ge", jinja_tests::at_least),
         ("in", contained),
         ("notin", absent),
     ];

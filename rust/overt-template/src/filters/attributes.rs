@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use minijinja::value::{Kwargs, Value};
+use minijinja::value::Value;
 use minijinja::{Error, State};
 
-use super::{given, required};
+use super::{Call, required};
 use crate::error::invalid;
 use crate::provenance::marks;
 use crate::python::{Kind, access, compare, expect_int, to_text};
@@ -93,13 +93,8 @@ fn order(state: &State, a: &[Value], b: &[Value], as_list: bool) -> Result<Order
 }
 
 /// `x|attr(name)`: never an item.
-pub(super) fn attr(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [name] = given(args, &kwargs, ["name"])?;
+pub(super) fn attr(call: Call) -> Result<Value, Error> {
+    let (state, value, [name]) = call.given(["name"])?;
     let name = required(name, "attr", "name")?;
     let name = to_text(state, &name)?;
     let name = marks::text(&name);

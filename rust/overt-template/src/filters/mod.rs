@@ -15,8 +15,38 @@ use minijinja::{Error, State};
 use crate::error::invalid;
 use crate::json;
 
-/// A filter: its value, the arguments by position, and those by name.
-pub(crate) type Filter = fn(&mut State, &Value, &[Value], Kwargs) -> Result<Value, Error>;
+/// One use of a filter.
+pub(crate) struct Call<'a, 't, 'e> {
+    pub(crate) state: &'a mut State<'t, 'e>,
+    /// What it is put behind.
+    pub(crate) value: &'a Value,
+    /// By position.
+    pub(crate) args: &'a [Value],
+    /// By name.
+    pub(crate) kwargs: Kwargs,
+}
+
+/// A filter's state, its value and its arguments.
+type Read<'a, 't, 'e, const N: usize> = (&'a mut State<'t, 'e>, &'a Value, [Option<Value>; N]);
+
+impl<'a, 't, 'e> Call<'a, 't, 'e> {
+    /// The arguments in the order of `names`; None counts as absent.
+    pub(crate) fn arguments<const N: usize>(
+        self,
+        names: [&str; N],
+    ) -> Result<Read<'a, 't, 'e, N>, Error> {
+        let values = arguments(self.args, &self.kwargs, names)?;
+        Ok((self.state, self.value, values))
+    }
+
+    /// As [`arguments`](Self::arguments), with None kept.
+    fn given<const N: usize>(self, names: [&str; N]) -> Result<Read<'a, 't, 'e, N>, Error> {
+        let values = given(self.args, &self.kwargs, names)?;
+        Ok((self.state, self.value, values))
+    }
+}
+
+pub(crate) type Filter = fn(Call) -> Result<Value, Error>;
 
 /// Every filter that jinja2 has.
 pub(crate) const FILTERS: [(&str, Filter); 54] = [
@@ -64,7 +94,7 @@ pub(crate) const FILTERS: [(&str, Filter); 54] = [
     ("striptags", web::striptags),
     ("sum", numbers::sum),
     ("title", text::title),
-    ("tojson", |state, value, args, kwargs| json::tojson(state, value, args, kwargs)),
+    ("tojson", json::tojson),
     ("trim", text::trim),
     ("truncate", text::truncate),
     ("unique", sequence::unique),

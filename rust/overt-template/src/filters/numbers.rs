@@ -1,22 +1,17 @@
 //! Numbers.
 
-use minijinja::value::{Kwargs, Value};
-use minijinja::{Error, State};
+use minijinja::Error;
+use minijinja::value::Value;
 
+use super::Call;
 use super::attributes::{Path, key};
-use super::{arguments, given};
 use crate::error::invalid;
 use crate::methods::{parse_float, parse_int};
 use crate::python::{self, Kind, compare, expect_int, items, math, refused};
 use crate::repr;
 
-pub(super) fn abs(
-    _: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn abs(call: Call) -> Result<Value, Error> {
+    let (_, value, []) = call.given([])?;
     match Kind::of(value) {
         Kind::Bool(flag) => Ok(python::int(i128::from(flag))),
         Kind::Int(number) => Ok(python::int(number.saturating_abs())),
@@ -26,13 +21,8 @@ pub(super) fn abs(
 }
 
 /// `x|int(default=0, base=10)`.
-pub(super) fn int(
-    _: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [default, base] = given(args, &kwargs, ["default", "base"])?;
+pub(super) fn int(call: Call) -> Result<Value, Error> {
+    let (_, value, [default, base]) = call.given(["default", "base"])?;
     let default = default.unwrap_or_else(|| Value::from(0));
     let base = base.map_or(Ok(10), |base| expect_int("int: the base", &base))?;
     let whole = |number: f64| {
@@ -57,13 +47,8 @@ pub(super) fn int(
 }
 
 /// `x|float(default=0.0)`.
-pub(super) fn float(
-    _: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [default] = given(args, &kwargs, ["default"])?;
+pub(super) fn float(call: Call) -> Result<Value, Error> {
+    let (_, value, [default]) = call.given(["default"])?;
     let number = match Kind::of(value) {
         Kind::Bool(flag) => Some(f64::from(u8::from(flag))),
         Kind::Int(number) => Some(number as f64),
@@ -76,13 +61,8 @@ pub(super) fn float(
 }
 
 /// `x|round(precision=0, method='common')`.
-pub(super) fn round(
-    _: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [precision, method] = given(args, &kwargs, ["precision", "method"])?;
+pub(super) fn round(call: Call) -> Result<Value, Error> {
+    let (_, value, [precision, method]) = call.given(["precision", "method"])?;
     let precision =
         precision.map_or(Ok(0), |places| expect_int("round: the precision", &places))?;
     let method = method.as_ref().map_or(Some("common"), |method| method.as_str());
@@ -150,14 +130,9 @@ fn rounded(number: f64, precision: i32) -> Result<f64, Error> {
     if result.is_infinite() { Err(invalid("round: the result is too large")) } else { Ok(result) }
 }
 
-fn extreme(
-    state: &State,
-    value: &Value,
-    args: &[Value],
-    kwargs: &Kwargs,
-    better: std::cmp::Ordering,
-) -> Result<Value, Error> {
-    let [case_sensitive, attribute] = given(args, kwargs, ["case_sensitive", "attribute"])?;
+fn extreme(call: Call, better: std::cmp::Ordering) -> Result<Value, Error> {
+    let (state, value, [case_sensitive, attribute]) =
+        call.given(["case_sensitive", "attribute"])?;
     let case_sensitive = case_sensitive.is_some_and(|flag| flag.is_true());
     let path = Path::of(&attribute.unwrap_or_else(|| Value::from(())));
     let mut best: Option<(Value, Value)> = None;
@@ -175,32 +150,17 @@ fn extreme(
     Ok(best.map_or(Value::UNDEFINED, |(_, item)| item))
 }
 
-pub(super) fn max(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    extreme(state, value, args, &kwargs, std::cmp::Ordering::Greater)
+pub(super) fn max(call: Call) -> Result<Value, Error> {
+    extreme(call, std::cmp::Ordering::Greater)
 }
 
-pub(super) fn min(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    extreme(state, value, args, &kwargs, std::cmp::Ordering::Less)
+pub(super) fn min(call: Call) -> Result<Value, Error> {
+    extreme(call, std::cmp::Ordering::Less)
 }
 
 /// `x|sum(attribute=None, start=0)`.
-pub(super) fn sum(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [attribute, start] = given(args, &kwargs, ["attribute", "start"])?;
+pub(super) fn sum(call: Call) -> Result<Value, Error> {
+    let (state, value, [attribute, start]) = call.given(["attribute", "start"])?;
     let mut total = start.unwrap_or_else(|| Value::from(0));
     if total.as_str().is_some() {
         return Err(invalid("sum: texts cannot be summed; use join"));
@@ -214,13 +174,8 @@ pub(super) fn sum(
 }
 
 /// `x|filesizeformat(binary=False)`.
-pub(super) fn filesizeformat(
-    _: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [binary] = arguments(args, &kwargs, ["binary"])?;
+pub(super) fn filesizeformat(call: Call) -> Result<Value, Error> {
+    let (_, value, [binary]) = call.arguments(["binary"])?;
     let binary = binary.is_some_and(|flag| flag.is_true());
     let bytes = match Kind::of(value) {
         Kind::Bool(flag) => f64::from(u8::from(flag)),

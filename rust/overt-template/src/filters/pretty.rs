@@ -1,22 +1,17 @@
 //! `pprint`: what fits a line as `repr` with sorted keys, else one item a line.
 
-use minijinja::value::{Kwargs, Value};
+use minijinja::value::Value;
 use minijinja::{Error, State};
 
+use super::Call;
 use super::attributes::sort;
-use super::given;
 use crate::python::{self, Dict, Kind, sealed};
 use crate::repr;
 
 const WIDTH: usize = 80;
 
-pub(super) fn pprint(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn pprint(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     let ordered = ordered(state, value)?;
     let mut out = String::new();
     lines(state, &ordered, 0, 0, &mut out)?;

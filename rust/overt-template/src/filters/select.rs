@@ -3,12 +3,13 @@
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Error, State};
 
+use super::Call;
 use super::attributes::Path;
 use crate::error::invalid;
 use crate::provenance::marks;
 use crate::python::objects::generator;
 use crate::python::{self, expect_text, items};
-use crate::{filters, tests};
+use crate::{filters, jinja_tests};
 
 /// An iterator over what `each` makes of the items; an error waits until it is read.
 fn each(
@@ -45,12 +46,8 @@ fn copied(kwargs: &Kwargs) -> Result<Kwargs, Error> {
 }
 
 /// `x|map('filter', …)` or `x|map(attribute='path', default=…)`.
-pub(super) fn map(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
+pub(super) fn map(call: Call) -> Result<Value, Error> {
+    let Call { state, value, args, kwargs } = call;
     if args.is_empty() && kwargs.has("attribute") {
         let path = Path::of(&kwargs.get::<Value>("attribute").unwrap_or_default());
         let default =
@@ -82,20 +79,14 @@ pub(super) fn map(
 }
 
 /// Keeps the items for which a test says `wanted`; the test reads `path` of each.
-fn chosen(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: &Kwargs,
-    by_attribute: bool,
-    wanted: bool,
-) -> Result<Value, Error> {
+fn chosen(call: Call, by_attribute: bool, wanted: bool) -> Result<Value, Error> {
+    let Call { state, value, args, kwargs } = call;
     let offset = usize::from(by_attribute);
     let missing = args.len() < offset;
     let path = Path::of(args.first().filter(|_| by_attribute).unwrap_or(&Value::from(())));
     let test = args.get(offset).map(|name| {
         expect_text("the test", name).and_then(|name| {
-            tests::find(name).ok_or_else(|| invalid(format!("unknown test {name}")))
+            jinja_tests::find(name).ok_or_else(|| invalid(format!("unknown test {name}")))
         })
     });
     let rest = args.get(offset + 1..).unwrap_or_default();
@@ -106,45 +97,25 @@ fn chosen(
         let tested = path.read(&item, None)?;
         let passes = match &test {
             None => tested.is_true(),
-            Some(Ok(test)) => marks::test(*test, state, &tested, rest, copied(kwargs)?)?,
+            Some(Ok(test)) => marks::test(*test, state, &tested, rest, copied(&kwargs)?)?,
             Some(Err(error)) => return Err(invalid(error.detail().unwrap_or_default())),
         };
         Ok((passes == wanted).then_some(item))
     }))
 }
 
-pub(super) fn select(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    chosen(state, value, args, &kwargs, false, true)
+pub(super) fn select(call: Call) -> Result<Value, Error> {
+    chosen(call, false, true)
 }
 
-pub(super) fn reject(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    chosen(state, value, args, &kwargs, false, false)
+pub(super) fn reject(call: Call) -> Result<Value, Error> {
+    chosen(call, false, false)
 }
 
-pub(super) fn selectattr(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    chosen(state, value, args, &kwargs, true, true)
+pub(super) fn selectattr(call: Call) -> Result<Value, Error> {
+    chosen(call, true, true)
 }
 
-pub(super) fn rejectattr(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    chosen(state, value, args, &kwargs, true, false)
+pub(super) fn rejectattr(call: Call) -> Result<Value, Error> {
+    chosen(call, true, false)
 }

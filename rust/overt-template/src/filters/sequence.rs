@@ -2,43 +2,28 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use minijinja::value::{Kwargs, Value};
+use minijinja::value::Value;
 use minijinja::{Error, State};
 
 use super::attributes::{Path, key, paths, positive, sort as sorted};
-use super::{arguments, given, required};
+use super::{Call, required};
 use crate::budget;
 use crate::error::invalid;
 use crate::python::objects::{Own, generator, group};
 use crate::python::{self, Dict, Kind, access, compare, items as items_of, refused, sealed, tuple};
 
-pub(super) fn length(
-    _: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn length(call: Call) -> Result<Value, Error> {
+    let (_, value, []) = call.given([])?;
     python::length(value).map(Value::from).ok_or_else(|| refused("length", value))
 }
 
-pub(super) fn list(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn list(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     Ok(python::list(items_of(state, value)?))
 }
 
-pub(super) fn first(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn first(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     Ok(match Kind::of(value) {
         Kind::Undefined => Value::UNDEFINED,
         Kind::Str(text) => text.chars().next().map_or(Value::UNDEFINED, Value::from),
@@ -49,13 +34,8 @@ pub(super) fn first(
     })
 }
 
-pub(super) fn last(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn last(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     Ok(match Kind::of(value) {
         Kind::Undefined => Value::UNDEFINED,
         Kind::Str(text) => match text.chars().next_back() {
@@ -70,13 +50,8 @@ pub(super) fn last(
 }
 
 /// `x|reverse`: a text, or an iterator.
-pub(super) fn reverse(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn reverse(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     if let Some(text) = value.as_str() {
         budget::spend(text.len())?;
         return Ok(python::text(text.chars().rev().collect::<String>(), value.is_safe()));
@@ -98,13 +73,8 @@ pub(super) fn reverse(
 }
 
 /// `x|items`: nothing of an undefined value.
-pub(super) fn items(
-    _: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn items(call: Call) -> Result<Value, Error> {
+    let (_, value, []) = call.given([])?;
     Ok(match Kind::of(value) {
         Kind::Undefined => generator("do_items", Vec::new(), None),
         Kind::Dict(dict) => {
@@ -121,13 +91,9 @@ fn pairs(value: &Value, dict: &Dict) -> Vec<Value> {
 }
 
 /// `x|dictsort(case_sensitive=False, by='key', reverse=False)`.
-pub(super) fn dictsort(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [case_sensitive, by, reverse] = given(args, &kwargs, ["case_sensitive", "by", "reverse"])?;
+pub(super) fn dictsort(call: Call) -> Result<Value, Error> {
+    let (state, value, [case_sensitive, by, reverse]) =
+        call.given(["case_sensitive", "by", "reverse"])?;
     let by_value = match by.as_ref().map_or(Some("key"), |by| by.as_str()) {
         Some("key") => false,
         Some("value") => true,
@@ -147,14 +113,9 @@ pub(super) fn dictsort(
 }
 
 /// `x|sort(reverse=False, case_sensitive=False, attribute=None)`.
-pub(super) fn sort(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [reverse, case_sensitive, attribute] =
-        given(args, &kwargs, ["reverse", "case_sensitive", "attribute"])?;
+pub(super) fn sort(call: Call) -> Result<Value, Error> {
+    let (state, value, [reverse, case_sensitive, attribute]) =
+        call.given(["reverse", "case_sensitive", "attribute"])?;
     let case_sensitive = case_sensitive.is_some_and(|flag| flag.is_true());
     let paths = paths(&attribute.unwrap_or_else(|| Value::from(())));
     let mut keyed = Vec::new();
@@ -167,14 +128,9 @@ pub(super) fn sort(
 }
 
 /// `x|groupby(attribute, default=None, case_sensitive=False)`.
-pub(super) fn groupby(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [attribute, default, case_sensitive] =
-        given(args, &kwargs, ["attribute", "default", "case_sensitive"])?;
+pub(super) fn groupby(call: Call) -> Result<Value, Error> {
+    let (state, value, [attribute, default, case_sensitive]) =
+        call.given(["attribute", "default", "case_sensitive"])?;
     let path = Path::of(&required(attribute, "groupby", "attribute")?);
     let default = default.filter(|default| !python::is_none(default));
     let case_sensitive = case_sensitive.is_some_and(|flag| flag.is_true());
@@ -202,13 +158,9 @@ pub(super) fn groupby(
 }
 
 /// `x|unique(case_sensitive=False, attribute=None)`.
-pub(super) fn unique(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [case_sensitive, attribute] = given(args, &kwargs, ["case_sensitive", "attribute"])?;
+pub(super) fn unique(call: Call) -> Result<Value, Error> {
+    let (state, value, [case_sensitive, attribute]) =
+        call.given(["case_sensitive", "attribute"])?;
     let case_sensitive = case_sensitive.is_some_and(|flag| flag.is_true());
     let path = Path::of(&attribute.unwrap_or_else(|| Value::from(())));
     let mut seen = Dict::new();
@@ -229,13 +181,8 @@ pub(super) fn unique(
 }
 
 /// `x|batch(linecount, fill_with=None)`: lists of so many items.
-pub(super) fn batch(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [count, fill] = given(args, &kwargs, ["linecount", "fill_with"])?;
+pub(super) fn batch(call: Call) -> Result<Value, Error> {
+    let (state, value, [count, fill]) = call.given(["linecount", "fill_with"])?;
     let count = positive("batch", &required(count, "batch", "linecount")?)?;
     let items = match items_of(state, value) {
         Ok(items) => items,
@@ -254,13 +201,8 @@ pub(super) fn batch(
 }
 
 /// `x|slice(slices, fill_with=None)`: so many lists.
-pub(super) fn slice(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [slices, fill] = given(args, &kwargs, ["slices", "fill_with"])?;
+pub(super) fn slice(call: Call) -> Result<Value, Error> {
+    let (state, value, [slices, fill]) = call.given(["slices", "fill_with"])?;
     let slices = positive("slice", &required(slices, "slice", "slices")?)?;
     state.consume_fuel(slices as u64)?;
     budget::spend(slices.saturating_mul(size_of::<Value>()))?;
@@ -286,13 +228,8 @@ pub(super) fn slice(
 }
 
 /// `x|random`: any item.
-pub(super) fn random(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = arguments(args, &kwargs, [])?;
+pub(super) fn random(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.arguments([])?;
     let length = python::length(value).ok_or_else(|| refused("random", value))?;
     if length == 0 {
         return Ok(Value::UNDEFINED);

@@ -3,7 +3,7 @@
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Error, State};
 
-use super::{arguments, given, required};
+use super::{Call, required};
 use crate::budget;
 use crate::error::invalid;
 use crate::format::percent;
@@ -25,54 +25,29 @@ fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Resul
     methods::call(state, &text, name, args, none)
 }
 
-pub(super) fn lower(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn lower(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     method(state, value, "lower", &[])
 }
 
-pub(super) fn upper(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn upper(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     method(state, value, "upper", &[])
 }
 
-pub(super) fn capitalize(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn capitalize(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     method(state, value, "capitalize", &[])
 }
 
-pub(super) fn center(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [width] = given(args, &kwargs, ["width"])?;
+pub(super) fn center(call: Call) -> Result<Value, Error> {
+    let (state, value, [width]) = call.given(["width"])?;
     method(state, value, "center", &[width.unwrap_or_else(|| Value::from(80))])
 }
 
 /// `x|trim(chars=None)`.
-pub(super) fn trim(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [chars] = arguments(args, &kwargs, ["chars"])?;
+pub(super) fn trim(call: Call) -> Result<Value, Error> {
+    let (state, value, [chars]) = call.arguments(["chars"])?;
     match value.as_str() {
         Some(text) => methods::strip(value, text, chars),
         None => method(state, value, "strip", chars.as_slice()),
@@ -80,24 +55,14 @@ pub(super) fn trim(
 }
 
 /// `x|string`.
-pub(super) fn string(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn string(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     soft(state, value)
 }
 
 /// `x|default(default_value='', boolean=False)`.
-pub(super) fn default(
-    _: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [default, boolean] = given(args, &kwargs, ["default_value", "boolean"])?;
+pub(super) fn default(call: Call) -> Result<Value, Error> {
+    let (_, value, [default, boolean]) = call.given(["default_value", "boolean"])?;
     let boolean = boolean.is_some_and(|flag| flag.is_true());
     if value.is_undefined() || (boolean && !value.is_true()) {
         return Ok(default.unwrap_or_else(|| Value::from("")));
@@ -106,13 +71,8 @@ pub(super) fn default(
 }
 
 /// Each word begins upper, all else lower.
-pub(super) fn title(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn title(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     let text = to_text(state, value)?;
     budget::spend(text.len())?;
     let mut out = String::with_capacity(text.len());
@@ -140,13 +100,8 @@ pub(super) fn title(
 }
 
 /// `x|replace(old, new, count=None)`.
-pub(super) fn replace(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [old, new, count] = given(args, &kwargs, ["old", "new", "count"])?;
+pub(super) fn replace(call: Call) -> Result<Value, Error> {
+    let (state, value, [old, new, count]) = call.given(["old", "new", "count"])?;
     let (old, new) = (required(old, "replace", "old")?, required(new, "replace", "new")?);
     let count = match count.filter(|count| !count.is_none()) {
         Some(count) => expect_int("replace: the count", &count)?,
@@ -157,13 +112,8 @@ pub(super) fn replace(
 }
 
 /// `x|join(d='', attribute=None)`.
-pub(super) fn join(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [separator, attribute] = given(args, &kwargs, ["d", "attribute"])?;
+pub(super) fn join(call: Call) -> Result<Value, Error> {
+    let (state, value, [separator, attribute]) = call.given(["d", "attribute"])?;
     let separator = separator.unwrap_or_else(|| Value::from(""));
     let separator = to_text(state, &separator)?;
     let path = super::attributes::Path::of(&attribute.unwrap_or_else(|| Value::from(())));
@@ -181,12 +131,8 @@ pub(super) fn join(
 }
 
 /// `x|format(…)`: the `%` of texts.
-pub(super) fn format(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
+pub(super) fn format(call: Call) -> Result<Value, Error> {
+    let Call { state, value, args, kwargs } = call;
     let text = soft(state, value)?;
     let mut named = Dict::new();
     for name in kwargs.args() {
@@ -200,14 +146,9 @@ pub(super) fn format(
 }
 
 /// `x|indent(width=4, first=False, blank=False)`; `width` may be the indentation itself.
-pub(super) fn indent(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
+pub(super) fn indent(call: Call) -> Result<Value, Error> {
+    let (state, value, [width, first, blank]) = call.given(["width", "first", "blank"])?;
     let text = expect_text("indent", value)?;
-    let [width, first, blank] = given(args, &kwargs, ["width", "first", "blank"])?;
     let first = first.is_some_and(|value| value.is_true());
     let blank = blank.is_some_and(|value| value.is_true());
     let width = width.unwrap_or_else(|| Value::from(4));
@@ -252,13 +193,8 @@ fn split_lines(text: &str) -> Vec<&str> {
 }
 
 /// Runs of letters, digits and underscores.
-pub(super) fn wordcount(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn wordcount(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     let text = to_text(state, value)?;
     let words =
         text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
@@ -266,14 +202,9 @@ pub(super) fn wordcount(
 }
 
 /// `x|truncate(length=255, killwords=False, end='...', leeway=5)`.
-pub(super) fn truncate(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [length, killwords, end, leeway] =
-        given(args, &kwargs, ["length", "killwords", "end", "leeway"])?;
+pub(super) fn truncate(call: Call) -> Result<Value, Error> {
+    let (state, value, [length, killwords, end, leeway]) =
+        call.given(["length", "killwords", "end", "leeway"])?;
     let length = length.map_or(Ok(255), |length| expect_int("truncate: the length", &length))?;
     let killwords = killwords.is_some_and(|flag| flag.is_true());
     let end = end.unwrap_or_else(|| Value::from("..."));

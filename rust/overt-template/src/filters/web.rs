@@ -1,41 +1,26 @@
 //! HTML and addresses.
 
-use minijinja::value::{Kwargs, Value};
+use minijinja::value::Value;
 use minijinja::{Error, State};
 
-use super::given;
+use super::Call;
 use crate::budget;
 use crate::error::invalid;
 use crate::python::{self, Kind, escaped, items, refused, to_text};
 use crate::syntax::is_space;
 
-pub(super) fn safe(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn safe(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     Ok(Value::from_safe_string(to_text(state, value)?.into_owned()))
 }
 
-pub(super) fn escape(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn escape(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     if value.is_safe() { Ok(value.clone()) } else { forced(state, value) }
 }
 
-pub(super) fn forceescape(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn forceescape(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     forced(state, value)
 }
 
@@ -46,13 +31,8 @@ fn forced(state: &State, value: &Value) -> Result<Value, Error> {
 }
 
 /// Text without tags and comments, its white space joined, its entities read.
-pub(super) fn striptags(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn striptags(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     let text = to_text(state, value)?;
     budget::spend(text.len())?;
     let mut kept = String::new();
@@ -118,13 +98,8 @@ fn quoted(text: &str, query: bool) -> String {
 }
 
 /// Percent-encodes a text, or the pairs of a query.
-pub(super) fn urlencode(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [] = given(args, &kwargs, [])?;
+pub(super) fn urlencode(call: Call) -> Result<Value, Error> {
+    let (state, value, []) = call.given([])?;
     let pairs = match Kind::of(value) {
         Kind::Dict(dict) => dict.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         Kind::List(_) | Kind::Tuple(_) | Kind::Own(_) | Kind::Undefined | Kind::Foreign => {
@@ -153,13 +128,8 @@ pub(super) fn urlencode(
 }
 
 /// `x|xmlattr(autospace=True)`.
-pub(super) fn xmlattr(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
-    let [autospace] = given(args, &kwargs, ["autospace"])?;
+pub(super) fn xmlattr(call: Call) -> Result<Value, Error> {
+    let (state, value, [autospace]) = call.given(["autospace"])?;
     let Kind::Dict(dict) = Kind::of(value) else { return Err(refused("xmlattr", value)) };
     let mut parts = Vec::new();
     for (key, value) in dict {
@@ -182,6 +152,6 @@ pub(super) fn xmlattr(
 }
 
 /// Not in a prompt: it writes HTML links.
-pub(super) fn urlize(_: &mut State, _: &Value, _: &[Value], _: Kwargs) -> Result<Value, Error> {
+pub(super) fn urlize(_: Call) -> Result<Value, Error> {
     Err(invalid("urlize: not supported, it writes HTML links"))
 }

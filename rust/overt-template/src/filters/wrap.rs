@@ -1,9 +1,9 @@
 //! `wordwrap`: lines broken at a width.
 
-use minijinja::value::{Kwargs, Value};
-use minijinja::{Error, State};
+use minijinja::Error;
+use minijinja::value::Value;
 
-use super::given;
+use super::Call;
 use crate::budget;
 use crate::error::invalid;
 use crate::methods;
@@ -23,14 +23,9 @@ fn is_letter(c: char) -> bool {
 }
 
 /// `x|wordwrap(width=79, break_long_words=True, wrapstring=None, break_on_hyphens=True)`.
-pub(super) fn wordwrap(
-    state: &mut State,
-    value: &Value,
-    args: &[Value],
-    kwargs: Kwargs,
-) -> Result<Value, Error> {
+pub(super) fn wordwrap(call: Call) -> Result<Value, Error> {
     let names = ["width", "break_long_words", "wrapstring", "break_on_hyphens"];
-    let [width, breaks, wrap, hyphens] = given(args, &kwargs, names)?;
+    let (state, value, [width, breaks, wrap, hyphens]) = call.given(names)?;
     let width = width.map_or(Ok(79), |width| expect_int("wordwrap: the width", &width))?;
     let breaks = breaks.is_none_or(|flag| flag.is_true());
     let hyphens = hyphens.is_none_or(|flag| flag.is_true());

@@ -14,9 +14,9 @@ use minijinja::{Error, State};
 use super::operations::{carry, checked};
 use super::taint::{Glyph, Taint};
 use super::value::{self, marked, plain, plain_all, plain_kwargs};
-use crate::filters::Filter;
+use crate::filters::{Call, Filter};
+use crate::jinja_tests::Test;
 use crate::python::{Dict, Kind};
-use crate::tests::Test;
 
 /// Filters that copy what they are given, or leave the looking to methods and comparisons.
 const COPYING: [&str; 34] = [
@@ -164,13 +164,16 @@ pub(crate) fn filter(
     args: &[Value],
     kwargs: Kwargs,
 ) -> Result<Value, Error> {
+    let apply = |state: &mut State, value: &Value, args: &[Value], kwargs: Kwargs| {
+        filter(Call { state, value, args, kwargs })
+    };
     match current() {
-        Some(_) if COPYING.contains(&name) => filter(state, value, args, kwargs),
+        Some(_) if COPYING.contains(&name) => apply(state, value, args, kwargs),
         Some(taint) if COPYING_VALUE.contains(&name) => {
-            filter(state, value, &plain_all(&taint, args), plain_kwargs(&taint, &kwargs))
+            apply(state, value, &plain_all(&taint, args), plain_kwargs(&taint, &kwargs))
         }
-        Some(taint) => operation(&taint, name, state, value, args, kwargs, &filter),
-        None => filter(state, value, args, kwargs),
+        Some(taint) => operation(&taint, name, state, value, args, kwargs, &apply),
+        None => apply(state, value, args, kwargs),
     }
 }
 

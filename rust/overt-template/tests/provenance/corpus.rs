@@ -1,16 +1,13 @@
 //! Provenance of the prompts of real templates: which characters change when a message changes.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::renderings::{self, CLOCK, corpus};
 use overt_template::{Origin, Part, RenderInput, Template, Traced};
 use proptest::prelude::*;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-/// 2025-03-09 08:05:07, the clock that the renderings were made with.
-const CLOCK: i64 = 1_741_507_507;
 /// Conversations whose texts are replaced one by one; the first six that a template renders.
 const SCENARIOS: [&str; 15] = [
     "tc_final",
@@ -34,27 +31,6 @@ const DERIVED: [&str; 0] = [];
 /// Templates that take another path, or print other text, when letters of a message change.
 const SENSITIVE: [&str; 0] = [];
 
-#[derive(Deserialize)]
-struct Case {
-    template: String,
-    scenario: String,
-    inputs: Inputs,
-    expected: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Inputs {
-    messages: Value,
-    tools: Option<Value>,
-    documents: Option<Value>,
-    #[serde(default)]
-    kwargs: Map<String, Value>,
-    #[serde(default)]
-    add_generation_prompt: bool,
-    #[serde(default)]
-    continue_final_message: bool,
-}
-
 /// A template with the conversations that transformers renders, and what it makes of them.
 struct Entry {
     name: String,
@@ -63,38 +39,16 @@ struct Entry {
     cases: Vec<(String, RenderInput, String)>,
 }
 
-fn corpus() -> Option<PathBuf> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if corpus.join("template_golden.jsonl.gz").exists() {
-        return Some(corpus);
-    }
-    println!("no corpus of renderings beside the checkout: nothing to trace");
-    None
-}
-
 fn entries(corpus: &Path) -> Vec<Entry> {
-    let special = json!({"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"});
-    let file = std::fs::File::open(corpus.join("template_golden.jsonl.gz")).unwrap();
     let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
-    for line in BufReader::new(flate2::read::GzDecoder::new(file)).lines() {
-        let case: Case = serde_json::from_str(&line.unwrap()).unwrap();
+    for case in renderings::cases(corpus) {
         let Some(expected) = case.expected else { continue };
         let entry = entries.entry(case.template.clone()).or_insert_with(|| {
-            let source =
-                std::fs::read_to_string(corpus.join("templates").join(&case.template)).unwrap();
+            let source = renderings::source(corpus, &case.template);
             let template = Template::compile(&source).unwrap();
             Entry { name: case.template.clone(), source, template, cases: Vec::new() }
         });
-        let input = RenderInput {
-            messages: case.inputs.messages,
-            tools: case.inputs.tools,
-            documents: case.inputs.documents,
-            add_generation_prompt: case.inputs.add_generation_prompt,
-            continue_final_message: case.inputs.continue_final_message,
-            kwargs: case.inputs.kwargs,
-            special_tokens: special.as_object().unwrap().clone(),
-        };
-        entry.cases.push((case.scenario, input, expected));
+        entry.cases.push((case.scenario, case.inputs.into(), expected));
     }
     entries.into_values().collect()
 }

@@ -5,6 +5,8 @@
 mod corpus;
 mod limits;
 mod parts;
+#[path = "../renderings/mod.rs"]
+mod renderings;
 mod text;
 
 use overt_template::{Origin, Part, RenderInput, Template, Traced};
