@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use minijinja::{Error, ErrorKind, State};
 
+use crate::python::namespace::Keeping;
+
 /// What a render may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -71,8 +73,10 @@ pub(crate) fn exceeded(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, what.clone()).with_source(Exceeded(what))
 }
 
-/// Namespaces and loops that may be put into other values: their chains cannot be measured.
-const MAX_NESTINGS: u32 = 200;
+/// Loops that may be put into other values: their chains cannot be measured.
+const MAX_NESTINGS: u32 = 32;
+/// Bytes after which the clock is looked at whatever the number of calls.
+const LARGE: usize = 65_536;
 /// Calls between two looks at the clock.
 const TICKS: u32 = 32;
 
@@ -103,7 +107,10 @@ thread_local! {
 }
 
 /// Counts from now on, until it is dropped.
-pub(crate) struct Counting(Spent);
+pub(crate) struct Counting {
+    outer: Spent,
+    _namespaces: Keeping,
+}
 
 impl Counting {
     /// Of a render that may take `fuel` steps.
@@ -116,13 +123,13 @@ impl Counting {
             withheld: limits.fuel_most.saturating_sub(fuel),
             ..IDLE
         };
-        Self(SPENT.replace(spent))
+        Self { outer: SPENT.replace(spent), _namespaces: Keeping::start() }
     }
 }
 
 impl Drop for Counting {
     fn drop(&mut self) {
-        SPENT.set(self.0);
+        SPENT.set(self.outer);
     }
 }
 
@@ -134,15 +141,22 @@ pub(crate) fn begin(state: &State) -> Result<(), Error> {
     state.consume_fuel(withheld)
 }
 
-/// Counts one call, and `bytes` that it makes.
+/// Counts `bytes` that are made: memory, and time as for those that are looked at.
+pub(crate) fn make(state: &State, bytes: usize) -> Result<(), Error> {
+    state.consume_fuel(bytes as u64 / 64)?;
+    spend(bytes)
+}
+
+/// Counts `bytes` that are looked at, for they take time: compared, searched, hashed.
+pub(crate) fn read(state: &State, bytes: usize) -> Result<(), Error> {
+    state.consume_fuel(bytes as u64 / 64)?;
+    tick(bytes)
+}
+
+/// Counts one call, and `bytes` that it makes, where their steps are counted elsewhere.
 pub(crate) fn spend(bytes: usize) -> Result<(), Error> {
     let mut spent = SPENT.get();
     spent.memory = spent.memory.saturating_add(bytes);
-    spent.ticks += 1;
-    let look = spent.ticks >= TICKS || bytes > 65_536;
-    if look {
-        spent.ticks = 0;
-    }
     SPENT.set(spent);
     if spent.memory > spent.most_memory {
         return Err(exceeded(format!(
@@ -150,6 +164,18 @@ pub(crate) fn spend(bytes: usize) -> Result<(), Error> {
             size(spent.most_memory)
         )));
     }
+    tick(bytes)
+}
+
+/// Counts one call that goes through `bytes`.
+fn tick(bytes: usize) -> Result<(), Error> {
+    let mut spent = SPENT.get();
+    spent.ticks += 1;
+    let look = spent.ticks >= TICKS || bytes > LARGE;
+    if look {
+        spent.ticks = 0;
+    }
+    SPENT.set(spent);
     match spent.end {
         Some(end) if look && Instant::now() > end => {
             Err(exceeded(format!("it takes longer than {:?}", spent.deadline)))
@@ -158,15 +184,13 @@ pub(crate) fn spend(bytes: usize) -> Result<(), Error> {
     }
 }
 
-/// Counts a namespace or a loop that is put into another value.
+/// Counts a loop that is put into another value.
 pub(crate) fn nest() -> Result<(), Error> {
     let mut spent = SPENT.get();
     spent.nestings += 1;
     SPENT.set(spent);
     if spent.nestings > MAX_NESTINGS {
-        return Err(exceeded(format!(
-            "it puts more than {MAX_NESTINGS} namespaces or loops into other values"
-        )));
+        return Err(exceeded(format!("it puts more than {MAX_NESTINGS} loops into other values")));
     }
     Ok(())
 }

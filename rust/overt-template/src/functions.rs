@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use jiff::civil::DateTime;
 use jiff::fmt::strtime::{BrokenDownTime, Config};
 use jiff::{Timestamp, ZonedDateTime, tz::TimeZone};
-use minijinja::value::{Kwargs, Value, ValueOrKwargs, from_args};
-use minijinja::{Error, ErrorKind, State, functions};
+use minijinja::value::{Kwargs, Value};
+use minijinja::{Error, ErrorKind, State};
 
+use crate::arguments::take;
+use crate::budget;
 use crate::error::{Raised, invalid};
-use crate::filters::given;
 use crate::provenance::marks;
+use crate::python::namespace::Namespace;
 use crate::python::objects::{self, Own};
 use crate::python::{
     self, Dict, Kind, compare, expect_int, expect_text, items, refused, sealed, to_text,
@@ -31,7 +33,7 @@ pub(crate) fn raise_exception(
     args: &[Value],
     kwargs: Kwargs,
 ) -> Result<Value, Error> {
-    let [message] = given(args, &kwargs, ["message"])?;
+    let [message] = take(args, &kwargs, ["message"], 0)?;
     let Some(message) = message else {
         return Err(invalid("raise_exception: the message is missing"));
     };
@@ -41,7 +43,7 @@ pub(crate) fn raise_exception(
 
 /// `range(stop)`, `range(start, stop, step)`.
 pub(crate) fn range(_: &mut State, args: &[Value], kwargs: Kwargs) -> Result<Value, Error> {
-    let [a, b, c] = given(args, &kwargs, ["", "", ""])?;
+    let [a, b, c] = take(args, &kwargs, ["", "", ""], 0)?;
     let number = |value: Option<Value>| value.map(|value| expect_int("range", &value)).transpose();
     match (number(a)?, number(b)?, number(c)?) {
         (Some(stop), None, None) => objects::range(0, stop, 1),
@@ -64,7 +66,7 @@ fn mapping(state: &State, args: &[Value], kwargs: &Kwargs) -> Result<Vec<(Value,
                 for item in items(state, from)? {
                     match items(state, &item)?.as_slice() {
                         [key, value] => {
-                            compare::hashable(key)?;
+                            compare::hashable(state, key, pairs.len())?;
                             pairs.push((key.clone(), value.clone()));
                         }
                         _ => return Err(invalid("dict: an item is no pair")),
@@ -96,13 +98,9 @@ pub(crate) fn namespace(state: &mut State, args: &[Value], kwargs: Kwargs) -> Re
     {
         return Err(invalid(format!("namespace: the name {name} must not begin with _")));
     }
-    fresh_namespace(&sealed(state, Value::from_object(dict))?)
-}
-
-/// The engine's own object, which alone takes `set`.
-pub(crate) fn fresh_namespace(pairs: &Value) -> Result<Value, Error> {
-    let (given,) = from_args::<(Option<ValueOrKwargs>,)>(std::slice::from_ref(pairs))?;
-    functions::namespace(given)
+    let sealed = sealed(state, Value::from_object(dict))?;
+    budget::spend(256)?;
+    Ok(Namespace::value(sealed.downcast_object_ref::<Dict>().cloned().unwrap_or_default()))
 }
 
 /// `cycler(first, second, …)`.
@@ -115,7 +113,7 @@ pub(crate) fn cycler(state: &mut State, args: &[Value], _: Kwargs) -> Result<Val
 
 /// `joiner(separator=', ')`.
 pub(crate) fn joiner(state: &mut State, args: &[Value], kwargs: Kwargs) -> Result<Value, Error> {
-    let [separator] = given(args, &kwargs, ["sep"])?;
+    let [separator] = take(args, &kwargs, ["sep"], 0)?;
     let separator = separator.unwrap_or_else(|| Value::from(", "));
     sealed(state, Value::from_object(Own::Joiner(separator, AtomicBool::new(false))))
 }
@@ -131,7 +129,7 @@ pub(crate) fn strftime_now(
     args: &[Value],
     kwargs: Kwargs,
 ) -> Result<Value, Error> {
-    let [format] = given(args, &kwargs, ["format"])?;
+    let [format] = take(args, &kwargs, ["format"], 0)?;
     let Some(format) = format else { return Err(refused("strftime_now", &Value::UNDEFINED)) };
     let format = marks::text(expect_text("strftime_now", &format)?);
     let now = match state.lookup(PINNED_CLOCK).and_then(|seconds| seconds.as_i64()) {

@@ -5,8 +5,10 @@ use std::cmp::Ordering;
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Error, State};
 
+use crate::arguments::take;
+use crate::budget;
 use crate::error::invalid;
-use crate::filters::{self, given};
+use crate::filters;
 use crate::methods::is_case;
 use crate::python::objects::Own;
 use crate::python::{Kind, compare, math, to_text};
@@ -18,7 +20,7 @@ pub(crate) type Test = fn(&mut State, &Value, &[Value], Kwargs) -> Result<bool, 
 macro_rules! plain {
     ($test:expr) => {
         |_, value, args, kwargs| {
-            let [] = given(args, &kwargs, [])?;
+            let [] = take(args, &kwargs, [], 0)?;
             let test: fn(&Value) -> bool = $test;
             Ok(test(value))
         }
@@ -67,8 +69,10 @@ pub(crate) const TESTS: [(&str, Test); 39] = [
     ("sequence", plain!(is_sequence)),
     ("iterable", plain!(is_iterable)),
     ("callable", plain!(is_callable)),
-    ("sameas", |_, value, args, kwargs| {
-        Ok(!value.is_undefined() && compare::identical(value, &one(args, &kwargs)?))
+    ("sameas", |state, value, args, kwargs| {
+        let other = one(args, &kwargs)?;
+        budget::read(state, value.as_str().map_or(0, str::len))?;
+        Ok(!value.is_undefined() && compare::identical(value, &other))
     }),
     ("escaped", plain!(Value::is_safe)),
     ("in", compared!(|state, value, other| compare::contains(state, other, value))),
@@ -111,7 +115,7 @@ fn rest(
     kwargs: &Kwargs,
     wanted: i64,
 ) -> Result<bool, Error> {
-    let [] = given(args, kwargs, [])?;
+    let [] = take(args, kwargs, [], 0)?;
     let rest = math::modulo(state, value, &Value::from(2))?;
     compare::equal(state, &rest, &Value::from(wanted))
 }
@@ -123,8 +127,10 @@ fn case(
     kwargs: &Kwargs,
     what: &str,
 ) -> Result<bool, Error> {
-    let [] = given(args, kwargs, [])?;
-    Ok(is_case(&to_text(state, value)?, what))
+    let [] = take(args, kwargs, [], 0)?;
+    let text = to_text(state, value)?;
+    budget::read(state, text.len())?;
+    Ok(is_case(&text, what))
 }
 
 /// `a == b`.

@@ -8,6 +8,7 @@ use minijinja::{Error, State};
 
 use crate::error::invalid;
 use crate::filters::Call;
+use crate::python::sort::sort;
 use crate::python::{self, Kind, MAX_DEPTH, compare, refused};
 use crate::repr::{self, Sink};
 
@@ -90,7 +91,11 @@ impl Dump<'_> {
                 let mut pairs: Vec<(&Value, &Value)> =
                     python::keys(value, dict).zip(dict.values()).collect();
                 if self.sort_keys {
-                    sort(self.state, &mut pairs)?;
+                    let state = self.state;
+                    state.consume_fuel(pairs.len() as u64)?;
+                    pairs = sort(pairs, &mut |(a, _), (b, _)| {
+                        Ok(compare::ordered(state, a, b)? == Some(Ordering::Less))
+                    })?;
                 }
                 self.container(("{", "}"), pairs.into_iter(), depth, |dump, (key, value)| {
                     dump.string(&key_text(key)?)?;
@@ -166,18 +171,6 @@ impl Dump<'_> {
         self.out.push_text(&text[plain..])?;
         self.out.push("\"")
     }
-}
-
-fn sort(state: &State, pairs: &mut [(&Value, &Value)]) -> Result<(), Error> {
-    let mut failed = None;
-    pairs.sort_by(|(a, _), (b, _)| match compare::ordered(state, a, b) {
-        Ok(order) => order.unwrap_or(Ordering::Equal),
-        Err(error) => {
-            failed.get_or_insert(error);
-            Ordering::Equal
-        }
-    });
-    failed.map_or(Ok(()), Err)
 }
 
 fn float(number: f64) -> String {

@@ -5,6 +5,7 @@ use minijinja::{Environment, Error, State};
 
 use crate::error::invalid;
 use crate::provenance::{marked, marks};
+use crate::python::namespace::Namespace;
 use crate::python::objects::{Own, unmarked};
 use crate::python::{Dict, Kind, access, compare, items, list, math, refused, sealed, tuple};
 use crate::{budget, filters, functions, jinja_tests, methods};
@@ -122,9 +123,15 @@ fn comparisons(env: &mut Environment<'static>) {
 }
 
 fn accesses(env: &mut Environment<'static>) {
-    env.add_filter("o_attr", |value: &Value, name: &str| access::attribute(value, name));
+    env.add_filter("o_attr", |state: &State, value: &Value, name: &str| {
+        budget::read(state, name.len())?;
+        access::attribute(value, name)
+    });
     env.add_filter("o_item", |state: &State, value: &Value, key: &Value| {
-        access::charged_item(state, value, key)
+        access::item(state, value, key)
+    });
+    env.add_filter("o_key", |state: &State, key: Value| {
+        compare::hashable(state, &key, 0).map(|()| key)
     });
     env.add_filter("o_slice", |state: &State, value: &Value, bounds: &[Value]| match bounds {
         [start, stop, step] => access::slice(state, value, [start, stop, step]),
@@ -191,7 +198,14 @@ fn scopes(env: &mut Environment<'static>) {
     env.add_filter("o_unpacked", |state: &State, value: &Value, shape: &Value| {
         unpacked(state, value, shape)
     });
-    env.add_filter("o_stored", |state: &State, value: Value| stored(state, value));
+    env.add_filter("o_put", |state: &State, target: &Value, name: &str, value: Value| {
+        let Some(namespace) = target.downcast_object_ref::<Namespace>() else {
+            return Err(refused("set an attribute, which only a namespace takes", target));
+        };
+        budget::spend(size_of::<Value>())?;
+        namespace.set(name, stored(state, value)?);
+        Ok(false)
+    });
     env.add_filter("o_printable", |value: Value| match value.as_str() {
         Some(_) => Ok(value),
         None => Err(refused("a filtered block must give a text", &value)),
@@ -211,9 +225,7 @@ fn scopes(env: &mut Environment<'static>) {
         matches!(value.downcast_object_ref::<Own>(), Some(Own::Missing))
     });
     env.add_filter("o_flag", |_: &Value| {
-        let first =
-            Value::from_object(Dict::from_iter([(Value::from("first"), Value::from(true))]));
-        functions::fresh_namespace(&first)
+        Namespace::value(Dict::from_iter([(Value::from("first"), Value::from(true))]))
     });
     env.add_filter(
         "o_variadic",
@@ -249,10 +261,12 @@ fn unpacked(state: &State, value: &Value, shape: &Value) -> Result<Value, Error>
     Ok(tuple(parts.collect::<Result<_, _>>()?))
 }
 
-/// A value on its way into a namespace: chains of objects are counted, for nothing measures them.
+/// A value on its way into a namespace; chains of loops are counted, for nothing measures them.
 fn stored(state: &State, value: Value) -> Result<Value, Error> {
-    match Kind::of(&value) {
-        Kind::Namespace | Kind::Loop => budget::nest().map(|()| value),
-        _ => sealed(state, value),
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::Plain => {
+            sealed(state, value)
+        }
+        _ => Ok(value),
     }
 }

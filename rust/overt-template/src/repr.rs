@@ -24,11 +24,20 @@ pub(crate) struct Sink<'a> {
     marks: Option<Arc<Taint>>,
     /// Whose what is written of the container at hand is.
     tag: Option<Tag>,
+    /// Where the containers lie that are being written, one in the other.
+    open: Vec<*const ()>,
 }
 
 impl<'a> Sink<'a> {
     pub(crate) fn new(state: &'a State<'_, '_>) -> Self {
-        Self { state, text: String::new(), paid: 0, marks: marks::current(), tag: None }
+        Self {
+            state,
+            text: String::new(),
+            paid: 0,
+            marks: marks::current(),
+            tag: None,
+            open: Vec::new(),
+        }
     }
 
     /// Writes what an object is printed with, such as its brackets.
@@ -66,6 +75,23 @@ impl<'a> Sink<'a> {
 
     pub(crate) fn leave(&mut self, outer: Option<Tag>) {
         self.tag = outer;
+    }
+
+    /// Writes a container, or `again` within itself.
+    fn once<T: ?Sized>(
+        &mut self,
+        container: &T,
+        again: &str,
+        write: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let place = std::ptr::from_ref(container).cast();
+        if self.open.contains(&place) && size_of_val(container) > 0 {
+            return self.push(again);
+        }
+        self.open.push(place);
+        let written = write(self);
+        self.open.pop();
+        written
     }
 
     fn pay(&mut self) -> Result<(), Error> {
@@ -126,30 +152,19 @@ fn write(value: &Value, out: &mut Sink, depth: usize) -> Result<(), Error> {
             quoted(text, out)?;
             out.push(if value.is_safe() { ")" } else { "" })
         }
-        Kind::List(items) => sequence("[", items, "]", out, depth),
+        Kind::List(items) => out.once(items, "[...]", |out| sequence("[", items, "]", out, depth)),
         Kind::Tuple(items) => {
-            sequence("(", items, if items.len() == 1 { ",)" } else { ")" }, out, depth)
+            let close = if items.len() == 1 { ",)" } else { ")" };
+            out.once(items, "(...)", |out| sequence("(", items, close, out, depth))
         }
-        Kind::Dict(dict) => {
-            out.push("{")?;
-            for (index, (key, value)) in python::keys(value, dict).zip(dict.values()).enumerate() {
-                out.push(if index > 0 { ", " } else { "" })?;
-                write(key, out, depth + 1)?;
-                out.push(": ")?;
-                write(value, out, depth + 1)?;
-            }
-            out.push("}")
-        }
+        Kind::Dict(dict) => out.once(dict, "{...}", |out| {
+            mapping(python::keys(value, dict).zip(dict.values()), out, depth)
+        }),
         Kind::Own(own) => write_own(own, out, depth),
-        Kind::Namespace => {
-            out.push("<Namespace {")?;
-            for (index, key) in value.try_iter()?.enumerate() {
-                out.push(if index > 0 { ", " } else { "" })?;
-                write(&key, out, depth + 1)?;
-                out.push(": ")?;
-                write(&value.get_item(&key).unwrap_or_default(), out, depth + 1)?;
-            }
-            out.push("}>")
+        Kind::Namespace(namespace) => {
+            out.push("<Namespace ")?;
+            out.once(namespace, "{...}", |out| mapping(namespace.values().iter(), out, depth))?;
+            out.push(">")
         }
         Kind::Loop => {
             let part = |name| value.get_attr(name).unwrap_or_default();
@@ -186,6 +201,21 @@ fn sequence(
         write(item, out, depth + 1)?;
     }
     out.push(close)
+}
+
+fn mapping<'v>(
+    pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
+    out: &mut Sink,
+    depth: usize,
+) -> Result<(), Error> {
+    out.push("{")?;
+    for (index, (key, value)) in pairs.enumerate() {
+        out.push(if index > 0 { ", " } else { "" })?;
+        write(key, out, depth + 1)?;
+        out.push(": ")?;
+        write(value, out, depth + 1)?;
+    }
+    out.push("}")
 }
 
 fn write_own(own: &Own, out: &mut Sink, depth: usize) -> Result<(), Error> {

@@ -40,7 +40,7 @@ impl Emitter {
                 self.write("{");
                 for (key, value) in pairs {
                     self.expr(key)?;
-                    self.write(": ");
+                    self.write(if is_constant(key) { ": " } else { "|o_key: " });
                     self.expr(value)?;
                     self.write(", ");
                 }
@@ -102,7 +102,7 @@ impl Emitter {
             Const::None => self.write("none"),
             Const::Bool(value) => self.write(if *value { "true" } else { "false" }),
             Const::Int(number) => self.write(&number.to_string()),
-            Const::Float(number) if number.is_infinite() => self.write("none|o_infinite"),
+            Const::Float(number) if number.is_infinite() => self.write("(none|o_infinite)"),
             Const::Float(number) => self.write(&format!("{number:?}")),
             Const::Str(text) => self.string(text),
         }
@@ -146,7 +146,7 @@ impl Emitter {
 
     /// True where a name is an item's and nothing else's: the engine's own lookup will do.
     fn is_plain(&self, value: &Expr, name: &str) -> bool {
-        self.is_loop(value) || !registry::is_attribute(name)
+        self.is_loop(value) || (!registry::is_attribute(name) && is_short(name))
     }
 
     /// A value that a dot or a bracket may follow.
@@ -331,11 +331,16 @@ fn expr_line(expr: &Expr) -> u32 {
 /// A key that the engine's own lookup finds as Python does.
 fn is_plain_key(key: &Expr) -> bool {
     match &key.node {
-        Node::Const(Const::Str(name)) => !registry::is_attribute(name),
+        Node::Const(Const::Str(name)) => !registry::is_attribute(name) && is_short(name),
         // Far into a text, the engine would count characters for nothing.
         Node::Const(Const::Int(index)) => *index < 16,
         _ => false,
     }
+}
+
+/// A text that the engine's own operators may look into: they count steps, not bytes.
+pub(super) fn is_short(text: &str) -> bool {
+    text.len() <= 64
 }
 
 fn is_constant(expr: &Expr) -> bool {

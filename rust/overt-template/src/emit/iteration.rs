@@ -16,7 +16,8 @@ impl Emitter {
             self.tag(&format!("set {flag} = none|o_flag"));
         }
         self.open("for ", line);
-        self.target(&parts.target);
+        // Its targets are names.
+        let _ = self.target(&parts.target);
         self.write(" in ");
         self.expr(&parts.iterated)?;
         match &parts.target {
@@ -56,7 +57,8 @@ impl Emitter {
         self.loops -= 1;
         match flag {
             Some(flag) => {
-                self.tag(&format!("set {flag}.first = false"));
+                self.tag(&format!("if {flag}|o_put(\"first\", false)"));
+                self.tag("endif");
                 self.tag("endfor");
                 self.tag(&format!("if {flag}.first"));
                 self.enclosed(&[], &parts.otherwise)?;

@@ -38,7 +38,7 @@ pub(crate) struct Emitter {
     known: Vec<HashSet<String>>,
     /// Names of its blocks.
     blocks: HashSet<String>,
-    /// Loops that needed a flag of their own.
+    /// Names that were made up: of loops that need a flag of their own, of values on their way.
     flags: usize,
 }
 
@@ -194,7 +194,7 @@ impl Emitter {
             Kind::Set(target, value) => self.assignment(target, value, line)?,
             Kind::SetBlock(target, filter, body) => {
                 self.open("set ", line);
-                self.target(target);
+                let puts = self.target(target);
                 if let Some(filter) = filter {
                     self.write(" | ");
                     self.expr(filter)?;
@@ -202,17 +202,20 @@ impl Emitter {
                 self.close();
                 self.captured_enclosed(&[], body)?;
                 self.tag("endset");
+                self.puts(puts);
             }
             Kind::With(assigned, body) => {
                 self.open("with ", line);
                 if let [(target, value)] = assigned.as_slice() {
-                    self.target(target);
+                    // Its targets are names.
+                    let _ = self.target(target);
                     self.write(" = ");
                     self.expr(value)?;
                 } else if !assigned.is_empty() {
                     // At once: no value sees the names that stand before it.
                     let targets = assigned.iter().map(|(target, _)| target.clone()).collect();
-                    self.target(&Target::Tuple(targets));
+                    let targets = Target::Tuple(targets);
+                    let _ = self.target(&targets);
                     self.write(" = (");
                     for (_, value) in assigned {
                         self.expr(value)?;
@@ -286,32 +289,64 @@ impl Emitter {
     }
 
     fn assignment(&mut self, target: &Target, value: &Expr, line: u32) -> Result<(), Fault> {
+        if let Target::Attr(name, attribute) = target {
+            self.open("if ", line);
+            self.put(name, attribute);
+            self.expr(value)?;
+            self.write(") %}{% endif %}");
+            return Ok(());
+        }
         self.open("set ", line);
-        self.target(target);
+        let puts = self.target(target);
         self.write(" = ");
         self.expr(value)?;
-        match target {
-            Target::Name(_) => {}
-            Target::Attr(_, name) if name.starts_with('_') => self.write("|o_private"),
-            Target::Attr(..) if matches!(value.node, Node::Const(_)) => {}
-            Target::Attr(..) => self.write("|o_stored"),
-            Target::Tuple(_) => self.write(&format!("|o_unpacked({})", shape(target))),
+        if let Target::Tuple(_) = target {
+            self.write(&format!("|o_unpacked({})", shape(target)));
         }
         self.close();
+        self.puts(puts);
         Ok(())
     }
 
-    fn target(&mut self, target: &Target) {
+    /// Begins to set an attribute of a namespace; the value and a bracket follow.
+    fn put(&mut self, name: &str, attribute: &str) {
+        let private = if attribute.starts_with('_') { "|o_private" } else { "" };
+        self.write(&format!("{name}{private}|o_put(\"{attribute}\", "));
+    }
+
+    /// Sets the attributes of namespaces of which a target only held the values.
+    fn puts(&mut self, puts: Vec<(String, &Target)>) {
+        for (held, target) in puts {
+            if let Target::Attr(name, attribute) = target {
+                self.write("{% if ");
+                self.put(name, attribute);
+                self.write(&format!("{held}) %}}{{% endif %}}"));
+            }
+        }
+    }
+
+    /// Writes a target. The engine sets names only: gives a name in place of each attribute, for [`puts`](Self::puts).
+    fn target<'t>(&mut self, target: &'t Target) -> Vec<(String, &'t Target)> {
         match target {
-            Target::Name(name) => self.write(name),
-            Target::Attr(name, attribute) => self.write(&format!("{name}.{attribute}")),
+            Target::Name(name) => {
+                self.write(name);
+                Vec::new()
+            }
+            Target::Attr(..) => {
+                self.flags += 1;
+                let held = format!("overt_held_{}", self.flags);
+                self.write(&held);
+                vec![(held, target)]
+            }
             Target::Tuple(items) => {
                 self.write("(");
+                let mut puts = Vec::new();
                 for item in items {
-                    self.target(item);
+                    puts.extend(self.target(item));
                     self.write(", ");
                 }
                 self.write(")");
+                puts
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Operators: the engine's own where it has Python's, a filter or a test of this crate elsewhere.
 
 use super::Emitter;
+use super::expression::is_short;
 use crate::syntax::Fault;
 use crate::syntax::ast::{Const, Expr, Node, Op, Unary};
 
@@ -9,18 +10,19 @@ use crate::syntax::ast::{Const, Expr, Node, Op, Unary};
 enum Known {
     /// A literal text.
     Literal,
-    Number,
+    /// A float, or an integer of at most so many bits.
+    Number(u32),
     Nothing,
 }
 
 impl Emitter {
     fn known(&self, expr: &Expr) -> Known {
-        let number = |expr: &Expr| self.known(expr) == Known::Number;
         match &expr.node {
             Node::Const(Const::Str(_)) => Known::Literal,
-            Node::Const(Const::Int(_) | Const::Float(_)) => Known::Number,
+            Node::Const(Const::Int(number)) => Known::Number(u128::BITS - number.leading_zeros()),
+            Node::Const(Const::Float(_)) => Known::Number(0),
             Node::Filter(Some(_), name, _) if matches!(name.as_str(), "length" | "count") => {
-                Known::Number
+                Known::Number(usize::BITS)
             }
             Node::Attr(value, name)
                 if self.loops > 0
@@ -36,17 +38,33 @@ impl Emitter {
                             | "depth0"
                     ) =>
             {
-                Known::Number
+                Known::Number(usize::BITS)
             }
-            Node::Unary(Unary::Neg, value) if number(value) => Known::Number,
-            Node::Math(first, rest)
-                if number(first)
-                    && rest.iter().all(|(op, value)| *op != Op::Pow && number(value)) =>
-            {
-                Known::Number
-            }
+            Node::Unary(Unary::Neg, value) => match self.known(value) {
+                Known::Number(bits) => Known::Number(bits),
+                _ => Known::Nothing,
+            },
+            Node::Math(first, rest) => rest
+                .iter()
+                .fold(self.known(first), |left, (op, value)| self.result(left, *op, value)),
             _ => Known::Nothing,
         }
+    }
+
+    /// What is known of a result. Beyond the bits that an integer may have here, the engine's own operators go on.
+    fn result(&self, left: Known, op: Op, right: &Expr) -> Known {
+        let (Known::Number(left), Known::Number(right)) = (left, self.known(right)) else {
+            return Known::Nothing;
+        };
+        let bits = match op {
+            Op::Add | Op::Sub => left.max(right) + 1,
+            Op::Mul => left + right,
+            Op::FloorDiv => left + 1,
+            Op::Mod => right,
+            Op::Div => 0,
+            _ => return Known::Nothing,
+        };
+        if bits < i128::BITS - 1 { Known::Number(bits) } else { Known::Nothing }
     }
 
     pub(super) fn unary(&mut self, op: Unary, value: &Expr) -> Result<(), Fault> {
@@ -75,26 +93,14 @@ impl Emitter {
         let natives: Vec<bool> = rest
             .iter()
             .map(|(op, value)| {
-                let right = self.known(value);
-                let (native, result) = match op {
-                    Op::Add if left == Known::Number && right == Known::Number => {
-                        (true, Known::Number)
-                    }
-                    Op::Add => {
-                        let literal = left == Known::Literal || right == Known::Literal;
-                        (literal && !self.marks, Known::Nothing)
-                    }
-                    Op::Mul | Op::Mod if left == Known::Number && right == Known::Number => {
-                        (true, Known::Number)
-                    }
-                    Op::Sub => {
-                        let numbers = left == Known::Number && right == Known::Number;
-                        (numbers || !self.traced, left)
-                    }
-                    _ => (false, Known::Nothing),
-                };
+                let literal = left == Known::Literal || self.known(value) == Known::Literal;
+                let result = self.result(left, *op, value);
                 left = result;
-                native
+                match op {
+                    Op::Add if literal => !self.marks,
+                    Op::Add | Op::Sub | Op::Mul | Op::Mod => matches!(result, Known::Number(_)),
+                    _ => false,
+                }
             })
             .collect();
         for _ in natives.iter().filter(|native| **native) {
@@ -154,8 +160,13 @@ impl Emitter {
     }
 
     fn comparison(&mut self, left: &Expr, op: Op, right: &Expr) -> Result<(), Fault> {
-        let numbers = self.known(left) == Known::Number && self.known(right) == Known::Number;
-        let constant = |expr: &Expr| matches!(expr.node, Node::Const(_));
+        let number = |expr: &Expr| matches!(self.known(expr), Known::Number(_));
+        let numbers = number(left) && number(right);
+        let constant = |expr: &Expr| match &expr.node {
+            Node::Const(Const::Str(text)) => is_short(text),
+            Node::Const(_) => true,
+            _ => false,
+        };
         let literal = !self.traced && (constant(left) || constant(right));
         let sign = match op {
             Op::Eq if literal => Some(" == "),

@@ -6,8 +6,10 @@ use minijinja::value::Value;
 use minijinja::{Error, State};
 
 use super::{Call, required};
+use crate::budget;
 use crate::error::invalid;
 use crate::provenance::marks;
+use crate::python::sort::sort as sorted;
 use crate::python::{Kind, access, compare, expect_int, to_text};
 
 /// A path such as `function.name` or `0.text`.
@@ -31,10 +33,15 @@ impl Path {
         Self(path.split('.').map(part).collect())
     }
 
-    pub(super) fn read(&self, item: &Value, default: Option<&Value>) -> Result<Value, Error> {
+    pub(super) fn read(
+        &self,
+        state: &State,
+        item: &Value,
+        default: Option<&Value>,
+    ) -> Result<Value, Error> {
         let mut item = item.clone();
         for part in &self.0 {
-            item = access::item(&item, part)?;
+            item = access::item(state, &item, part)?;
             if let (true, Some(default)) = (item.is_undefined(), default) {
                 item = default.clone();
             }
@@ -52,11 +59,14 @@ pub(super) fn paths(attribute: &Value) -> Vec<Path> {
 }
 
 /// A value as it is compared, without marks: texts in lower case unless the case counts.
-pub(super) fn key(value: Value, case_sensitive: bool) -> Value {
-    match value.as_str() {
-        Some(text) if !case_sensitive => Value::from(marks::text(text).to_lowercase()),
+pub(super) fn key(state: &State, value: Value, case_sensitive: bool) -> Result<Value, Error> {
+    Ok(match value.as_str() {
+        Some(text) if !case_sensitive => {
+            budget::make(state, text.len())?;
+            Value::from(marks::text(text).to_lowercase())
+        }
         _ => marks::bare(&value).into_owned(),
-    }
+    })
 }
 
 /// Sorts by keys, stably. Python compares several keys as a list, for equality first; a single one is
@@ -67,20 +77,10 @@ pub(super) fn sort<T>(
     reverse: bool,
     as_list: bool,
 ) -> Result<Vec<(Vec<Value>, T)>, Error> {
-    let mut items = items;
-    let mut failed = None;
     let steps = items.len() as u64 * u64::from(items.len().max(1).ilog2() + 1);
     state.consume_fuel(steps)?;
-    items.sort_by(|(a, _), (b, _)| {
-        let order =
-            if failed.is_some() { Ok(Ordering::Equal) } else { order(state, a, b, as_list) };
-        let order = order.unwrap_or_else(|error| {
-            failed = Some(error);
-            Ordering::Equal
-        });
-        if reverse { order.reverse() } else { order }
-    });
-    failed.map_or(Ok(items), Err)
+    let first = if reverse { Ordering::Greater } else { Ordering::Less };
+    sorted(items, &mut |(a, _), (b, _)| Ok(order(state, a, b, as_list)? == first))
 }
 
 fn order(state: &State, a: &[Value], b: &[Value], as_list: bool) -> Result<Ordering, Error> {

@@ -12,6 +12,7 @@ mod wrap;
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Error, State};
 
+use crate::arguments::take;
 use crate::error::invalid;
 use crate::json;
 
@@ -35,13 +36,13 @@ impl<'a, 't, 'e> Call<'a, 't, 'e> {
         self,
         names: [&str; N],
     ) -> Result<Read<'a, 't, 'e, N>, Error> {
-        let values = arguments(self.args, &self.kwargs, names)?;
-        Ok((self.state, self.value, values))
+        let (state, value, values) = self.given(names)?;
+        Ok((state, value, values.map(|value| value.filter(|value| !value.is_none()))))
     }
 
     /// As [`arguments`](Self::arguments), with None kept.
     fn given<const N: usize>(self, names: [&str; N]) -> Result<Read<'a, 't, 'e, N>, Error> {
-        let values = given(self.args, &self.kwargs, names)?;
+        let values = take(self.args, &self.kwargs, names, 0)?;
         Ok((self.state, self.value, values))
     }
 }
@@ -109,43 +110,6 @@ pub(crate) const FILTERS: [(&str, Filter); 54] = [
 /// The filter of a name.
 pub(crate) fn find(name: &str) -> Option<Filter> {
     FILTERS.iter().find(|(other, _)| *other == name).map(|(_, filter)| *filter)
-}
-
-/// Arguments given by position or by name, in the order of `names`; None counts as absent.
-pub(crate) fn arguments<const N: usize>(
-    positional: &[Value],
-    kwargs: &Kwargs,
-    names: [&str; N],
-) -> Result<[Option<Value>; N], Error> {
-    Ok(given(positional, kwargs, names)?.map(|value| value.filter(|value| !value.is_none())))
-}
-
-/// As [`arguments`], with None kept.
-pub(crate) fn given<const N: usize>(
-    positional: &[Value],
-    kwargs: &Kwargs,
-    names: [&str; N],
-) -> Result<[Option<Value>; N], Error> {
-    if positional.len() > N {
-        return Err(invalid(format!("too many arguments: at most {}", names.join(", "))));
-    }
-    let mut values = [const { None }; N];
-    for (index, name) in names.iter().enumerate() {
-        values[index] = positional.get(index).cloned();
-        if kwargs.has(name) {
-            if values[index].is_some() {
-                return Err(invalid(format!("the argument {name} is given twice")));
-            }
-            values[index] = Some(kwargs.get::<Value>(name).unwrap_or_default());
-        }
-    }
-    match kwargs.assert_all_used() {
-        Ok(()) => Ok(values),
-        Err(_) => {
-            let known = names.join(", ");
-            Err(invalid(format!("an argument has none of the names {known}")))
-        }
-    }
 }
 
 /// The argument that must be given.

@@ -5,16 +5,17 @@ use minijinja::value::Value;
 
 use super::Call;
 use super::attributes::{Path, key};
+use crate::budget;
 use crate::error::invalid;
 use crate::methods::{parse_float, parse_int};
-use crate::python::{self, Kind, compare, expect_int, items, math, refused};
+use crate::python::{self, Kind, compare, expect_int, items, math, refused, too_large, whole};
 use crate::repr;
 
 pub(super) fn abs(call: Call) -> Result<Value, Error> {
     let (_, value, []) = call.given([])?;
     match Kind::of(value) {
         Kind::Bool(flag) => Ok(python::int(i128::from(flag))),
-        Kind::Int(number) => Ok(python::int(number.saturating_abs())),
+        Kind::Int(number) => number.checked_abs().map(python::int).ok_or_else(|| too_large("abs")),
         Kind::Float(number) => Ok(Value::from(number.abs())),
         _ => Err(refused("abs", value)),
     }
@@ -22,24 +23,26 @@ pub(super) fn abs(call: Call) -> Result<Value, Error> {
 
 /// `x|int(default=0, base=10)`.
 pub(super) fn int(call: Call) -> Result<Value, Error> {
-    let (_, value, [default, base]) = call.given(["default", "base"])?;
+    let (state, value, [default, base]) = call.given(["default", "base"])?;
     let default = default.unwrap_or_else(|| Value::from(0));
     let base = base.map_or(Ok(10), |base| expect_int("int: the base", &base))?;
-    let whole = |number: f64| {
-        let fits = number.is_finite() && number.abs() < 1.7e38;
-        fits.then(|| python::int(number.trunc() as i128))
-    };
     match Kind::of(value) {
         Kind::Bool(flag) => Ok(python::int(i128::from(flag))),
         Kind::Int(_) => Ok(value.clone()),
-        Kind::Float(number) if number.is_finite() => {
-            whole(number).ok_or_else(|| invalid("int: the number is too large: at most 127 bits"))
-        }
         Kind::Float(number) if number.is_infinite() => Err(invalid("int: an infinite number")),
+        Kind::Float(number) => Ok(whole("int", number)?.map_or(default, python::int)),
         Kind::Str(text) => {
-            let parsed = u32::try_from(base).ok().and_then(|base| parse_int(text, base));
-            let parsed = parsed.map(python::int).or_else(|| parse_float(text).and_then(whole));
-            Ok(parsed.unwrap_or(default))
+            budget::read(state, text.len())?;
+            let parsed = match u32::try_from(base) {
+                Ok(base) => parse_int(text, base)?,
+                Err(_) => None,
+            };
+            let cut = |number: f64| whole("int", number);
+            let parsed = match parsed {
+                Some(number) => Some(number),
+                None => parse_float(text).map(cut).transpose()?.flatten(),
+            };
+            Ok(parsed.map_or(default, python::int))
         }
         Kind::Undefined => Err(refused("int", value)),
         _ => Ok(default),
@@ -48,12 +51,15 @@ pub(super) fn int(call: Call) -> Result<Value, Error> {
 
 /// `x|float(default=0.0)`.
 pub(super) fn float(call: Call) -> Result<Value, Error> {
-    let (_, value, [default]) = call.given(["default"])?;
+    let (state, value, [default]) = call.given(["default"])?;
     let number = match Kind::of(value) {
         Kind::Bool(flag) => Some(f64::from(u8::from(flag))),
         Kind::Int(number) => Some(number as f64),
         Kind::Float(number) => Some(number),
-        Kind::Str(text) => parse_float(text),
+        Kind::Str(text) => {
+            budget::read(state, text.len())?;
+            parse_float(text)
+        }
         Kind::Undefined => return Err(refused("float", value)),
         _ => None,
     };
@@ -66,14 +72,23 @@ pub(super) fn round(call: Call) -> Result<Value, Error> {
     let precision =
         precision.map_or(Ok(0), |places| expect_int("round: the precision", &places))?;
     let method = method.as_ref().map_or(Some("common"), |method| method.as_str());
-    let precision = i32::try_from(precision).unwrap_or(i32::MAX).clamp(-400, 400);
+    // Beyond these, more changes nothing.
+    let precision = precision.clamp(-400, 400) as i32;
     match (method, Kind::of(value)) {
         (Some("common"), Kind::Int(number)) => whole_rounded(number, precision),
         (Some("common"), Kind::Bool(flag)) => whole_rounded(i128::from(flag), precision),
         (Some("common"), Kind::Float(number)) => Ok(Value::from(rounded(number, precision)?)),
         (Some(method @ ("ceil" | "floor")), Kind::Int(_) | Kind::Float(_) | Kind::Bool(_)) => {
-            let number = f64::try_from(math::pos(value)?).unwrap_or(f64::NAN);
-            let scale = 10f64.powi(precision);
+            let number = match Kind::of(value) {
+                // A whole number stays what it is.
+                Kind::Int(number) if precision >= 0 => return Ok(Value::from(number as f64)),
+                Kind::Int(number) => number as f64,
+                Kind::Bool(flag) => f64::from(u8::from(flag)),
+                Kind::Float(number) => number,
+                _ => f64::NAN,
+            };
+            // The power of ten is the float nearest to it.
+            let scale: f64 = format!("1e{precision}").parse().unwrap_or(f64::NAN);
             let scaled = number * scale;
             if !scaled.is_finite() || scale == 0.0 {
                 return Err(invalid("round: the number is too large"));
@@ -138,7 +153,7 @@ fn extreme(call: Call, better: std::cmp::Ordering) -> Result<Value, Error> {
     let mut best: Option<(Value, Value)> = None;
     for item in items(state, value)? {
         state.consume_fuel(1)?;
-        let key = key(path.read(&item, None)?, case_sensitive);
+        let key = key(state, path.read(state, &item, None)?, case_sensitive)?;
         let wins = match &best {
             None => true,
             Some((best, _)) => compare::ordered(state, &key, best)? == Some(better),
@@ -168,7 +183,7 @@ pub(super) fn sum(call: Call) -> Result<Value, Error> {
     let path = Path::of(&attribute.unwrap_or_else(|| Value::from(())));
     for item in items(state, value)? {
         state.consume_fuel(1)?;
-        total = math::add(state, &total, &path.read(&item, None)?)?;
+        total = math::add(state, &total, &path.read(state, &item, None)?)?;
     }
     Ok(total)
 }

@@ -5,6 +5,7 @@ use minijinja::{Error, State};
 
 use super::Call;
 use super::attributes::sort;
+use crate::budget;
 use crate::python::{self, Dict, Kind, sealed};
 use crate::repr;
 
@@ -43,6 +44,14 @@ fn ordered(state: &State, value: &Value) -> Result<Value, Error> {
     })
 }
 
+/// Ends a line behind an item, and begins the next below it.
+fn new_line(state: &State, indent: usize, out: &mut String) -> Result<(), Error> {
+    budget::make(state, indent + 3)?;
+    out.push_str(",\n");
+    out.push_str(&" ".repeat(indent + 1));
+    Ok(())
+}
+
 /// Writes a value that begins at column `indent` and is followed by `after` characters.
 fn lines(
     state: &State,
@@ -65,8 +74,7 @@ fn lines(
             for (index, (key, value)) in dict.iter().enumerate() {
                 let key = repr::repr(state, key)?;
                 if index > 0 {
-                    out.push_str(",\n");
-                    out.push_str(&" ".repeat(indent + 1));
+                    new_line(state, indent, out)?;
                 }
                 out.push_str(&key);
                 out.push_str(": ");
@@ -85,8 +93,7 @@ fn lines(
     out.push_str(open);
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
-            out.push_str(",\n");
-            out.push_str(&" ".repeat(indent + 1));
+            new_line(state, indent, out)?;
         }
         let last = index + 1 == items.len();
         lines(state, item, indent + 1, if last { after + close.len() } else { 1 }, out)?;

@@ -54,11 +54,11 @@ pub(super) fn map(call: Call) -> Result<Value, Error> {
             kwargs.has("default").then(|| kwargs.get::<Value>("default").unwrap_or_default());
         let default = default.filter(|default| !python::is_none(default));
         let unknown = kwargs.assert_all_used().is_err();
-        return Ok(each(state, "sync_do_map", value, |_, item| {
+        return Ok(each(state, "sync_do_map", value, |state, item| {
             if unknown {
                 return Err(invalid("map: it takes attribute and default"));
             }
-            path.read(&item, default.as_ref()).map(Some)
+            path.read(state, &item, default.as_ref()).map(Some)
         }));
     }
     let filter = match args.first() {
@@ -94,7 +94,7 @@ fn chosen(call: Call, by_attribute: bool, wanted: bool) -> Result<Value, Error> 
         if missing {
             return Err(invalid("the name of an attribute is missing"));
         }
-        let tested = path.read(&item, None)?;
+        let tested = path.read(state, &item, None)?;
         let passes = match &test {
             None => tested.is_true(),
             Some(Ok(test)) => marks::test(*test, state, &tested, rest, copied(&kwargs)?)?,

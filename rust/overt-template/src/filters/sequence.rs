@@ -13,7 +13,8 @@ use crate::python::objects::{Own, generator, group};
 use crate::python::{self, Dict, Kind, access, compare, items as items_of, refused, sealed, tuple};
 
 pub(super) fn length(call: Call) -> Result<Value, Error> {
-    let (_, value, []) = call.given([])?;
+    let (state, value, []) = call.given([])?;
+    budget::read(state, value.as_str().map_or(0, str::len))?;
     python::length(value).map(Value::from).ok_or_else(|| refused("length", value))
 }
 
@@ -43,7 +44,10 @@ pub(super) fn last(call: Call) -> Result<Value, Error> {
             None => Value::UNDEFINED,
         },
         Kind::List(items) | Kind::Tuple(items) => items.last().cloned().unwrap_or_default(),
-        Kind::Dict(dict) => python::keys(value, dict).last().cloned().unwrap_or_default(),
+        Kind::Dict(dict) => {
+            state.consume_fuel(dict.len() as u64 / 4)?;
+            python::keys(value, dict).last().cloned().unwrap_or_default()
+        }
         Kind::Own(Own::Generator { .. }) => return Err(refused("last", value)),
         _ => items_of(state, value)?.pop().unwrap_or_default(),
     })
@@ -53,7 +57,7 @@ pub(super) fn last(call: Call) -> Result<Value, Error> {
 pub(super) fn reverse(call: Call) -> Result<Value, Error> {
     let (state, value, []) = call.given([])?;
     if let Some(text) = value.as_str() {
-        budget::spend(text.len())?;
+        budget::make(state, text.len())?;
         return Ok(python::text(text.chars().rev().collect::<String>(), value.is_safe()));
     }
     let name = match Kind::of(value) {
@@ -74,11 +78,11 @@ pub(super) fn reverse(call: Call) -> Result<Value, Error> {
 
 /// `x|items`: nothing of an undefined value.
 pub(super) fn items(call: Call) -> Result<Value, Error> {
-    let (_, value, []) = call.given([])?;
+    let (state, value, []) = call.given([])?;
     Ok(match Kind::of(value) {
         Kind::Undefined => generator("do_items", Vec::new(), None),
         Kind::Dict(dict) => {
-            budget::spend(dict.len() * 128)?;
+            budget::make(state, dict.len() * 128)?;
             generator("do_items", pairs(value, dict), None)
         }
         _ => generator("do_items", Vec::new(), Some(refused("items", value))),
@@ -101,14 +105,15 @@ pub(super) fn dictsort(call: Call) -> Result<Value, Error> {
     };
     let Kind::Dict(dict) = Kind::of(value) else { return Err(refused("dictsort", value)) };
     let case_sensitive = case_sensitive.is_some_and(|flag| flag.is_true());
-    budget::spend(dict.len() * 192)?;
+    budget::make(state, dict.len() * 192)?;
     let pairs = python::keys(value, dict).zip(dict.values());
     let keyed = pairs.map(|(name, value)| {
         let by = if by_value { value } else { name };
         let pair = tuple(vec![name.clone(), value.clone()]);
-        (vec![key(by.clone(), case_sensitive)], pair)
+        Ok((vec![key(state, by.clone(), case_sensitive)?], pair))
     });
-    let sorted = sorted(state, keyed.collect(), reverse.is_some_and(|flag| flag.is_true()), false)?;
+    let keyed = keyed.collect::<Result<Vec<_>, Error>>()?;
+    let sorted = sorted(state, keyed, reverse.is_some_and(|flag| flag.is_true()), false)?;
     sealed(state, python::list(sorted.into_iter().map(|(_, pair)| pair).collect()))
 }
 
@@ -120,7 +125,8 @@ pub(super) fn sort(call: Call) -> Result<Value, Error> {
     let paths = paths(&attribute.unwrap_or_else(|| Value::from(())));
     let mut keyed = Vec::new();
     for item in items_of(state, value)? {
-        let keys = paths.iter().map(|path| Ok(key(path.read(&item, None)?, case_sensitive)));
+        let keys =
+            paths.iter().map(|path| key(state, path.read(state, &item, None)?, case_sensitive));
         keyed.push((keys.collect::<Result<Vec<_>, Error>>()?, item));
     }
     let sorted = sorted(state, keyed, reverse.is_some_and(|flag| flag.is_true()), true)?;
@@ -136,7 +142,8 @@ pub(super) fn groupby(call: Call) -> Result<Value, Error> {
     let case_sensitive = case_sensitive.is_some_and(|flag| flag.is_true());
     let mut keyed = Vec::new();
     for item in items_of(state, value)? {
-        keyed.push((vec![key(path.read(&item, default.as_ref())?, case_sensitive)], item));
+        let key = key(state, path.read(state, &item, default.as_ref())?, case_sensitive)?;
+        keyed.push((vec![key], item));
     }
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     for (mut keys, item) in sorted(state, keyed, false, false)? {
@@ -149,7 +156,7 @@ pub(super) fn groupby(call: Call) -> Result<Value, Error> {
     let mut out = Vec::new();
     for (key, items) in groups {
         let shown = match items.first() {
-            Some(first) => path.read(first, default.as_ref())?,
+            Some(first) => path.read(state, first, default.as_ref())?,
             None => key,
         };
         out.push(group(shown, items));
@@ -168,8 +175,8 @@ pub(super) fn unique(call: Call) -> Result<Value, Error> {
     let mut each = |state: &State| -> Result<(), Error> {
         for item in items_of(state, value)? {
             state.consume_fuel(2)?;
-            let key = key(path.read(&item, None)?, case_sensitive);
-            compare::hashable(&key)?;
+            let key = key(state, path.read(state, &item, None)?, case_sensitive)?;
+            compare::hashable(state, &key, seen.len())?;
             if seen.insert(key, Value::from(true)).is_none() {
                 out.push(item);
             }
@@ -192,8 +199,8 @@ pub(super) fn batch(call: Call) -> Result<Value, Error> {
     if let (Some(last), Some(fill)) =
         (batches.last_mut(), fill.filter(|fill| !python::is_none(fill)))
     {
-        budget::spend(count.saturating_mul(size_of::<Value>()))?;
         state.consume_fuel(count as u64)?;
+        budget::spend(count.saturating_mul(size_of::<Value>()))?;
         last.resize(count, fill);
     }
     let lists = sealed(state, python::list(batches.into_iter().map(python::list).collect()))?;
@@ -237,7 +244,7 @@ pub(super) fn random(call: Call) -> Result<Value, Error> {
     if matches!(Kind::of(value), Kind::Dict(_)) {
         return Err(refused("random", value));
     }
-    state.consume_fuel(1)?;
+    budget::read(state, value.as_str().map_or(0, str::len))?;
     let index = RandomState::new().hash_one(length) as usize % length;
-    access::item(value, &Value::from(index))
+    access::item(state, value, &Value::from(index))
 }

@@ -49,7 +49,7 @@ pub(super) fn center(call: Call) -> Result<Value, Error> {
 pub(super) fn trim(call: Call) -> Result<Value, Error> {
     let (state, value, [chars]) = call.arguments(["chars"])?;
     match value.as_str() {
-        Some(text) => methods::strip(value, text, chars),
+        Some(text) => methods::strip(state, value, text, chars),
         None => method(state, value, "strip", chars.as_slice()),
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn default(call: Call) -> Result<Value, Error> {
 pub(super) fn title(call: Call) -> Result<Value, Error> {
     let (state, value, []) = call.given([])?;
     let text = to_text(state, value)?;
-    budget::spend(text.len())?;
+    budget::make(state, text.len())?;
     let mut out = String::with_capacity(text.len());
     let separates =
         |c: char| c == '-' || matches!(c, '(' | '{' | '[' | '<') || crate::syntax::is_space(c);
@@ -119,11 +119,10 @@ pub(super) fn join(call: Call) -> Result<Value, Error> {
     let path = super::attributes::Path::of(&attribute.unwrap_or_else(|| Value::from(())));
     let mut out = String::new();
     for (index, item) in items(state, value)?.iter().enumerate() {
-        let item = path.read(item, None)?;
+        let item = path.read(state, item, None)?;
         let part = to_text(state, &item)?;
         let separator = if index > 0 { &*separator } else { "" };
-        state.consume_fuel((separator.len() + part.len()) as u64 / 64)?;
-        budget::spend(separator.len() + part.len())?;
+        budget::make(state, separator.len() + part.len())?;
         out.push_str(separator);
         out.push_str(&part);
     }
@@ -149,6 +148,7 @@ pub(super) fn format(call: Call) -> Result<Value, Error> {
 pub(super) fn indent(call: Call) -> Result<Value, Error> {
     let (state, value, [width, first, blank]) = call.given(["width", "first", "blank"])?;
     let text = expect_text("indent", value)?;
+    budget::read(state, text.len())?;
     let first = first.is_some_and(|value| value.is_true());
     let blank = blank.is_some_and(|value| value.is_true());
     let width = width.unwrap_or_else(|| Value::from(4));
@@ -157,15 +157,13 @@ pub(super) fn indent(call: Call) -> Result<Value, Error> {
         None => {
             let width = expect_int("indent: the width", &width)?.max(0);
             let width = usize::try_from(width).unwrap_or(usize::MAX);
-            budget::spend(width)?;
-            state.consume_fuel(width as u64 / 64)?;
+            budget::make(state, width)?;
             " ".repeat(width)
         }
     };
     let lines = split_lines(text);
     let length = indentation.len().saturating_mul(lines.len()).saturating_add(text.len());
-    budget::spend(length)?;
-    state.consume_fuel(length as u64 / 64)?;
+    budget::make(state, length)?;
     let mut out = String::with_capacity(length);
     for (index, line) in lines.iter().enumerate() {
         if index > 0 {
@@ -196,6 +194,7 @@ fn split_lines(text: &str) -> Vec<&str> {
 pub(super) fn wordcount(call: Call) -> Result<Value, Error> {
     let (state, value, []) = call.given([])?;
     let text = to_text(state, value)?;
+    budget::read(state, text.len())?;
     let words =
         text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     Ok(Value::from(words.count()))
@@ -219,13 +218,13 @@ pub(super) fn truncate(call: Call) -> Result<Value, Error> {
             "truncate: the length must hold the end, and the leeway not be negative",
         ));
     }
+    budget::read(state, value.as_str().map_or(0, str::len))?;
     let Some(has) = python::length(value) else { return Err(refused("truncate", value)) };
     if has as i128 <= length.saturating_add(leeway) {
         return Ok(value.clone());
     }
     let Kind::Str(text) = Kind::of(value) else { return Err(refused("truncate", value)) };
-    state.consume_fuel(text.len() as u64 / 64)?;
-    budget::spend(text.len())?;
+    budget::make(state, text.len())?;
     let kept = usize::try_from(length - end_length).unwrap_or(0);
     let cut: String = text.chars().take(kept).collect();
     let cut = if killwords {

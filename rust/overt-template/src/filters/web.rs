@@ -26,7 +26,7 @@ pub(super) fn forceescape(call: Call) -> Result<Value, Error> {
 
 fn forced(state: &State, value: &Value) -> Result<Value, Error> {
     let out = escaped(&to_text(state, value)?);
-    budget::spend(out.len())?;
+    budget::make(state, out.len())?;
     Ok(Value::from_safe_string(out))
 }
 
@@ -34,7 +34,7 @@ fn forced(state: &State, value: &Value) -> Result<Value, Error> {
 pub(super) fn striptags(call: Call) -> Result<Value, Error> {
     let (state, value, []) = call.given([])?;
     let text = to_text(state, value)?;
-    budget::spend(text.len())?;
+    budget::make(state, text.len())?;
     let mut kept = String::new();
     let mut rest: &str = &text;
     while let Some(start) = rest.find('<') {
@@ -61,7 +61,9 @@ fn unescaped(text: &str) -> String {
     while let Some(start) = rest.find('&') {
         out.push_str(&rest[..start]);
         rest = &rest[start..];
-        let entity = rest.find(';').filter(|end| *end <= 10).and_then(|end| {
+        // No entity is longer.
+        let end = rest.bytes().take(11).position(|byte| byte == b';');
+        let entity = end.and_then(|end| {
             let name = &rest[1..end];
             let number = match name.strip_prefix("#x").or_else(|| name.strip_prefix("#X")) {
                 Some(code) => u32::from_str_radix(code, 16).ok(),
@@ -114,14 +116,14 @@ pub(super) fn urlencode(call: Call) -> Result<Value, Error> {
         }
         _ => {
             let text = to_text(state, value)?;
-            budget::spend(text.len() * 3)?;
+            budget::make(state, text.len() * 3)?;
             return Ok(Value::from(quoted(&text, false)));
         }
     };
     let mut out = Vec::new();
     for (key, value) in pairs {
         let (key, value) = (to_text(state, &key)?, to_text(state, &value)?);
-        budget::spend((key.len() + value.len()) * 3)?;
+        budget::make(state, (key.len() + value.len()) * 3)?;
         out.push(format!("{}={}", quoted(&key, true), quoted(&value, true)));
     }
     Ok(Value::from(out.join("&")))
@@ -143,7 +145,7 @@ pub(super) fn xmlattr(call: Call) -> Result<Value, Error> {
         let name = if key.is_safe() { name.to_owned() } else { escaped(name) };
         let text = to_text(state, value)?;
         let text = if value.is_safe() { text.into_owned() } else { escaped(&text) };
-        budget::spend(name.len() + text.len())?;
+        budget::make(state, name.len() + text.len())?;
         parts.push(format!("{name}=\"{text}\""));
     }
     let joined = parts.join(" ");

@@ -41,18 +41,17 @@ pub(super) fn wordwrap(call: Call) -> Result<Value, Error> {
             return Err(invalid("wordwrap: the width must be at least 1"));
         }
         state.consume_fuel(line.len() as u64)?;
-        let lines = wrapped(chunks(line, hyphens), width, breaks, hyphens);
+        let chars: Vec<char> = line.chars().collect();
+        let lines = wrapped(chunks(&chars, hyphens), width, breaks, hyphens);
         let length = line.len() + lines.len() * (wrap.len() + 24);
-        state.consume_fuel(length as u64 / 64)?;
-        budget::spend(length)?;
+        budget::make(state, length)?;
         out.push(lines.join(wrap));
     }
     Ok(Value::from(out.join(wrap)))
 }
 
 /// Runs of blanks, and words, cut behind hyphens.
-fn chunks(line: &str, hyphens: bool) -> Vec<Vec<char>> {
-    let chars: Vec<char> = line.chars().collect();
+fn chunks(chars: &[char], hyphens: bool) -> Vec<&[char]> {
     let mut chunks = Vec::new();
     let mut at = 0;
     while at < chars.len() {
@@ -60,7 +59,7 @@ fn chunks(line: &str, hyphens: bool) -> Vec<Vec<char>> {
         let end =
             chars[at..].iter().position(|c| is_blank(*c) != blank).map_or(chars.len(), |n| at + n);
         if blank || !hyphens {
-            chunks.push(chars[at..end].to_vec());
+            chunks.push(&chars[at..end]);
         } else {
             pieces(&chars[at..end], &mut chunks);
         }
@@ -70,7 +69,7 @@ fn chunks(line: &str, hyphens: bool) -> Vec<Vec<char>> {
 }
 
 /// Cuts a word behind hyphens between letters, and around dashes.
-fn pieces(word: &[char], out: &mut Vec<Vec<char>>) {
+fn pieces<'c>(word: &'c [char], out: &mut Vec<&'c [char]>) {
     let mut start = 0;
     let mut at = 0;
     while at < word.len() {
@@ -87,8 +86,8 @@ fn pieces(word: &[char], out: &mut Vec<Vec<char>>) {
             })
             && after.is_some_and(is_word)
         {
-            out.push(word[start..at].to_vec());
-            out.push(word[at..at + run].to_vec());
+            out.push(&word[start..at]);
+            out.push(&word[at..at + run]);
             start = at + run;
         } else if run == 1
             && at >= 2
@@ -98,13 +97,13 @@ fn pieces(word: &[char], out: &mut Vec<Vec<char>>) {
             && after.is_some_and(is_letter)
             && word.get(at + 2).copied().is_some_and(is_letter)
         {
-            out.push(word[start..=at].to_vec());
+            out.push(&word[start..=at]);
             start = at + 1;
         }
         at += run;
     }
     if start < word.len() {
-        out.push(word[start..].to_vec());
+        out.push(&word[start..]);
     }
 }
 
@@ -112,11 +111,11 @@ fn is_all_blank(chunk: &[char]) -> bool {
     chunk.iter().all(|c| crate::syntax::is_space(*c))
 }
 
-fn wrapped(chunks: Vec<Vec<char>>, width: usize, breaks: bool, hyphens: bool) -> Vec<String> {
+fn wrapped(chunks: Vec<&[char]>, width: usize, breaks: bool, hyphens: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let mut rest: Vec<Vec<char>> = chunks.into_iter().rev().collect();
+    let mut rest: Vec<&[char]> = chunks.into_iter().rev().collect();
     while !rest.is_empty() {
-        let mut line: Vec<Vec<char>> = Vec::new();
+        let mut line: Vec<&[char]> = Vec::new();
         let mut length = 0;
         if !lines.is_empty() && rest.last().is_some_and(|chunk| is_all_blank(chunk)) {
             rest.pop();
@@ -125,7 +124,7 @@ fn wrapped(chunks: Vec<Vec<char>>, width: usize, breaks: bool, hyphens: bool) ->
             length += chunk.len();
             line.push(chunk);
         }
-        if let Some(mut chunk) = rest.pop_if(|chunk| chunk.len() > width) {
+        if let Some(chunk) = rest.pop_if(|chunk| chunk.len() > width) {
             let room = width - length;
             if breaks {
                 let mut cut = room;
@@ -137,8 +136,8 @@ fn wrapped(chunks: Vec<Vec<char>>, width: usize, breaks: bool, hyphens: bool) ->
                         cut = at + 1;
                     }
                 }
-                let tail = chunk.split_off(cut);
-                line.push(chunk);
+                let (head, tail) = chunk.split_at(cut);
+                line.push(head);
                 rest.push(tail);
             } else if line.is_empty() {
                 line.push(chunk);
@@ -150,7 +149,7 @@ fn wrapped(chunks: Vec<Vec<char>>, width: usize, breaks: bool, hyphens: bool) ->
             line.pop();
         }
         if !line.is_empty() {
-            lines.push(line.into_iter().flatten().collect());
+            lines.push(line.concat().into_iter().collect());
         }
     }
     lines

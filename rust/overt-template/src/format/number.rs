@@ -14,31 +14,56 @@ pub(super) fn exponent(number: f64, precision: usize, upper: bool) -> String {
 /// `%g` of a number that is not negative; `alternate` keeps trailing zeros.
 pub(super) fn general(number: f64, precision: usize, upper: bool, alternate: bool) -> String {
     let precision = precision.max(1);
-    if number == 0.0 {
-        return if alternate && precision > 1 {
-            format!("{number:.*}", precision - 1)
-        } else {
-            "0".to_owned()
-        };
+    general_to(number, precision, precision, upper, alternate)
+}
+
+/// A float in a format that names a precision and nothing else: `%g` that leaves a float a float.
+pub(super) fn plain(number: f64, precision: usize, alternate: bool) -> String {
+    if !number.is_finite() {
+        return float(number, 'g', precision, alternate);
     }
+    let precision = precision.max(1);
+    // The `.0` takes a digit.
+    let text = general_to(number, precision, precision - 1, false, alternate);
+    if text.contains(['.', 'e']) { text } else { text + ".0" }
+}
+
+/// `%g` that takes an exponent from 10 to the power of `places` on; `precision` is at least 1.
+fn general_to(
+    number: f64,
+    precision: usize,
+    places: usize,
+    upper: bool,
+    alternate: bool,
+) -> String {
     let scientific = format!("{number:.*e}", precision - 1);
     let power: i64 =
         scientific.split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0);
-    let places = i64::try_from(precision).unwrap_or(i64::MAX);
-    if (-4..places).contains(&power) {
-        let decimals = usize::try_from(places - 1 - power).unwrap_or(0);
+    let long = |places: usize| i64::try_from(places).unwrap_or(i64::MAX);
+    if (-4..long(places)).contains(&power) {
+        let decimals = usize::try_from(long(precision) - 1 - power).unwrap_or(0);
         let text = format!("{number:.decimals$}");
-        return if alternate { text } else { trimmed(&text) };
+        return if alternate { pointed(text) } else { trimmed(&text) };
     }
     let text = exponent(number, precision - 1, upper);
     if alternate {
-        return text;
+        return pointed(text);
     }
     let mark = if upper { 'E' } else { 'e' };
     match text.split_once(mark) {
         Some((digits, power)) => format!("{}{mark}{power}", trimmed(digits)),
         None => text,
     }
+}
+
+/// A number's text with a point, where it has none before its exponent.
+pub(super) fn pointed(text: String) -> String {
+    if text.contains('.') {
+        return text;
+    }
+    let end = text.find(['e', 'E']).unwrap_or(text.len());
+    let (digits, power) = text.split_at(end);
+    format!("{digits}.{power}")
 }
 
 fn trimmed(text: &str) -> String {
@@ -61,7 +86,7 @@ pub(super) fn float(number: f64, kind: char, precision: usize, alternate: bool) 
         'g' => return general(number, precision, upper, alternate),
         _ => format!("{number:.precision$}"),
     };
-    if alternate && precision == 0 && !text.contains('.') { text + "." } else { text }
+    if alternate { pointed(text) } else { text }
 }
 
 /// Digits of an integer in a base of 2, 8, 10 or 16.

@@ -8,7 +8,7 @@ use crate::budget;
 use crate::error::invalid;
 use crate::provenance::marks;
 use crate::python::objects::Own;
-use crate::python::{Kind, escaped, refused, text, to_text};
+use crate::python::{Kind, escaped, refused, text, to_text, whole};
 use crate::repr;
 
 #[derive(Default)]
@@ -50,6 +50,7 @@ pub(crate) fn format(
     };
     let mut values = Values { all: values, items, used: 0 };
     let mut by_name = false;
+    budget::read(state, template.len())?;
     let mut out = String::new();
     let mut rest = template;
     while let Some(at) = rest.find('%') {
@@ -91,7 +92,7 @@ pub(crate) fn format(
     if values.used < values.items.len() && !by_name && !lenient {
         return Err(invalid("%: more values than places in the text"));
     }
-    state.consume_fuel(out.len() as u64 / 64)?;
+    budget::read(state, out.len())?;
     Ok(text(out, safe))
 }
 
@@ -210,8 +211,9 @@ fn integer(value: &Value, kind: char, spec: &Spec) -> Result<String, Error> {
     let number = match Kind::of(value) {
         Kind::Int(number) => number,
         Kind::Bool(flag) => i128::from(flag),
-        Kind::Float(number) if number.is_finite() && matches!(kind, 'd' | 'i' | 'u') => {
-            number.trunc() as i128
+        Kind::Float(number) if matches!(kind, 'd' | 'i' | 'u') => {
+            let what = format!("%{kind}");
+            whole(&what, number)?.ok_or_else(|| invalid(format!("{what}: no finite number")))?
         }
         _ => return Err(refused(&format!("%{kind}"), value)),
     };

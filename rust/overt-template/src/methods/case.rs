@@ -1,5 +1,9 @@
 //! Upper and lower case, and what characters are.
 
+use std::num::IntErrorKind;
+
+use minijinja::Error;
+
 use crate::python;
 use crate::syntax::is_space;
 
@@ -63,16 +67,16 @@ pub(super) fn swapped(text: &str) -> String {
         .collect()
 }
 
-/// Case folding: lower case, and the letters that differ only there.
+/// Full case folding. But for a few letters it is the lower case of the upper case.
 pub(super) fn folded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            'ß' | 'ẞ' => out.push_str("ss"),
-            'ς' => out.push('σ'),
-            'ſ' => out.push('s'),
-            'µ' => out.push('μ'),
-            c => out.extend(c.to_lowercase()),
+            'ı' => out.push(c),
+            'ẞ' => out.push_str("ss"),
+            // Cherokee folds to its upper case.
+            '\u{13a0}'..='\u{13fd}' | '\u{ab70}'..='\u{abbf}' => out.extend(c.to_uppercase()),
+            c => out.extend(c.to_uppercase().flat_map(char::to_lowercase)),
         }
     }
     out
@@ -86,9 +90,7 @@ pub(crate) fn is(text: &str, what: &str) -> bool {
         "isalpha" => all(char::is_alphabetic),
         "isascii" => text.is_ascii(),
         "isdecimal" => all(is_decimal),
-        "isdigit" => all(|c| {
-            is_decimal(c) || matches!(c, '²' | '³' | '¹' | '⁰' | '⁴'..='⁹' | '₀'..='₉' | '①'..='⑨')
-        }),
+        "isdigit" => all(|c| is_decimal(c) || is_lone_digit(c)),
         "isnumeric" => all(char::is_numeric),
         "isidentifier" => {
             text.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
@@ -129,18 +131,50 @@ fn is_title(text: &str) -> bool {
     any
 }
 
-/// Decimal digits of the scripts that have them in a row of ten.
-fn is_decimal(c: char) -> bool {
-    const ZEROS: [u32; 20] = [
-        0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
-        0xe50, 0xed0, 0xf20, 0x1040, 0x17e0, 0x1810, 0xff10,
-    ];
-    ZEROS.iter().any(|zero| (*zero..zero + 10).contains(&(c as u32)))
+/// The zeros of all scripts that have digits; the other nine follow each.
+const ZEROS: [u32; 66] = [
+    0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
+    0xde6, 0xe50, 0xed0, 0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90,
+    0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
+    0x104a0, 0x10d30, 0x11066, 0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650,
+    0x116c0, 0x11730, 0x118e0, 0x11950, 0x11c50, 0x11d50, 0x11da0, 0x16a60, 0x16ac0, 0x16b50,
+    0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e950, 0x1fbf0,
+];
+
+/// A decimal digit of any script as ASCII has it.
+fn decimal(c: char) -> Option<char> {
+    let code = c as u32;
+    // The last zero that is not behind it.
+    let zero = ZEROS[..ZEROS.partition_point(|zero| *zero <= code)].last()?;
+    char::from_digit(code - zero, 10)
 }
 
-/// The value of a text as `int(text, base)` reads it.
-pub(crate) fn parse_int(text: &str, base: u32) -> Option<i128> {
-    let text = text.trim_matches(is_space);
+fn is_decimal(c: char) -> bool {
+    decimal(c).is_some()
+}
+
+/// Digits that stand in no number: raised, lowered, in circles and in brackets.
+fn is_lone_digit(c: char) -> bool {
+    matches!(
+        c,
+        '²' | '³' | '¹' | '⁰' | '⁴'..='⁹' | '₀'..='₉' | '①'..='⑨' | '⑴'..='⑼' | '⒈'..='⒐' | '⓪'
+            | '⓵'..='⓽' | '⓿' | '❶'..='❾' | '➀'..='➈' | '➊'..='➒'
+            | '\u{1369}'..='\u{1371}' | '\u{19da}' | '\u{10a40}'..='\u{10a43}'
+            | '\u{10e60}'..='\u{10e68}' | '\u{11052}'..='\u{1105a}' | '\u{1f100}'..='\u{1f10a}'
+    )
+}
+
+/// A number's text in ASCII's digits, without the white space around it.
+fn bare(text: &str) -> String {
+    text.trim_matches(is_space).chars().map(|c| decimal(c).unwrap_or(c)).collect()
+}
+
+/// The value of a text as `int(text, base)` reads it; None where it is no integer.
+///
+/// # Errors
+/// Where it has more than 127 bits.
+pub(crate) fn parse_int(text: &str, base: u32) -> Result<Option<i128>, Error> {
+    let text = &*bare(text);
     let (negative, digits) = match text.strip_prefix(['-', '+']) {
         Some(digits) => (text.starts_with('-'), digits),
         None => (false, text),
@@ -157,15 +191,21 @@ pub(crate) fn parse_int(text: &str, base: u32) -> Option<i128> {
     };
     let spread = digits.starts_with('_') || digits.ends_with('_') || digits.contains("__");
     if digits.is_empty() || spread || !(2..=36).contains(&base) || digits.starts_with(['+', '-']) {
-        return None;
+        return Ok(None);
     }
-    let number = i128::from_str_radix(&digits.replace('_', ""), base).ok()?;
-    Some(if negative { -number } else { number })
+    let sign = if negative { "-" } else { "" };
+    match i128::from_str_radix(&format!("{sign}{}", digits.replace('_', "")), base) {
+        Ok(number) => Ok(Some(number)),
+        Err(error) => match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => Err(python::too_large("int")),
+            _ => Ok(None),
+        },
+    }
 }
 
 /// The value of a text as `float(text)` reads it.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
-    let text = text.trim_matches(is_space);
+    let text = &*bare(text);
     let lower = text.to_ascii_lowercase();
     let name = lower.strip_prefix(['-', '+']).unwrap_or(&lower);
     let number = match name {

@@ -19,7 +19,7 @@ pub(super) fn list(
     Ok(match args.name {
         "copy" if matches!(Kind::of(value), Kind::List(_)) => {
             let [] = args.take([], 0)?;
-            budget::spend(size_of_val(items))?;
+            budget::make(state, size_of_val(items))?;
             Some(new_list(items.to_vec()))
         }
         "count" => {
@@ -86,7 +86,7 @@ pub(super) fn dict(
         "get" => {
             let [key, default] = args.take(["", ""], 1)?;
             let key = key.unwrap_or_default();
-            compare::hashable(&key)?;
+            compare::hashable(state, &key, dict.len())?;
             let found = dict.get(&*marks::bare(&key)).cloned();
             return Ok(Some(found.unwrap_or_else(|| default.unwrap_or_else(|| Value::from(())))));
         }
@@ -103,7 +103,7 @@ pub(super) fn fromkeys(state: &State, args: &Args) -> Result<Option<Value>, Erro
     let value = value.unwrap_or_else(|| Value::from(()));
     let mut pairs = Vec::new();
     for key in items(state, &keys.unwrap_or_default())? {
-        compare::hashable(&key)?;
+        compare::hashable(state, &key, pairs.len())?;
         pairs.push((key, value.clone()));
     }
     Ok(Some(crate::python::sealed(state, marks::dict(pairs))?))

@@ -13,10 +13,11 @@ pub(crate) use text::{replace, strip};
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Error, State};
 
+use crate::arguments;
 use crate::error::invalid;
 use crate::provenance::marks;
 use crate::python::objects::{Own, View, cycle};
-use crate::python::{Kind, int, refused};
+use crate::python::{Kind, int, items, refused};
 
 /// Methods of texts.
 pub(crate) const TEXT: [&str; 47] = [
@@ -182,8 +183,8 @@ fn call_bare(
         Kind::Bool(flag) => number(i128::from(flag), None, &args)?,
         Kind::Int(integer) => number(integer, None, &args)?,
         Kind::Float(float) => number(0, Some(float), &args)?,
-        Kind::Own(own @ Own::Range { .. }) => {
-            let items = own.items().transpose()?.unwrap_or_default();
+        Kind::Own(Own::Range { .. }) => {
+            let items = items(state, value)?;
             collections::list(state, value, &items, &args)?
         }
         Kind::Own(own) => {
@@ -216,37 +217,14 @@ struct Args<'a> {
 }
 
 impl Args<'_> {
-    /// Arguments in the order of `names`, the first `required` of which must be given; an empty name
-    /// can only be given by position.
+    /// As [`arguments::take`].
     fn take<const N: usize>(
         &self,
         names: [&str; N],
         required: usize,
     ) -> Result<[Option<Value>; N], Error> {
-        let refuse = || {
-            invalid(format!(
-                "{}: it takes {required} to {N} arguments, or has none of that name",
-                self.name
-            ))
-        };
-        if self.positional.len() > N {
-            return Err(refuse());
-        }
-        let mut values = [const { None }; N];
-        for (index, name) in names.iter().enumerate() {
-            values[index] = self.positional.get(index).cloned();
-            if !name.is_empty() && self.kwargs.has(name) {
-                if values[index].is_some() {
-                    return Err(refuse());
-                }
-                // An undefined value counts as absent here, and is one in Python.
-                values[index] = Some(self.kwargs.get::<Value>(name).unwrap_or_default());
-            }
-            if index < required && values[index].is_none() {
-                return Err(refuse());
-            }
-        }
-        self.kwargs.assert_all_used().map_err(|_| refuse())?;
-        Ok(values)
+        arguments::take(self.positional, &self.kwargs, names, required).map_err(|error| {
+            invalid(format!("{}: {}", self.name, error.detail().unwrap_or_default()))
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Methods of texts.
 
+use std::collections::HashSet;
+
 use minijinja::value::Value;
 use minijinja::{Error, State};
 
@@ -21,8 +23,9 @@ pub(super) fn call(
     args: &Args,
 ) -> Result<Option<Value>, Error> {
     let safe = value.is_safe();
-    if args.name.starts_with("is") && args.name != "isdisjoint" {
+    if args.name.starts_with("is") {
         let [] = args.take([], 0)?;
+        budget::read(state, content.len())?;
         return Ok(Some(Value::from(case::is(content, args.name))));
     }
     let simple: Option<fn(&str) -> String> = match args.name {
@@ -36,27 +39,29 @@ pub(super) fn call(
     };
     if let Some(change) = simple {
         let [] = args.take([], 0)?;
-        budget::spend(content.len())?;
+        budget::make(state, content.len())?;
         return Ok(Some(case::value(change(content), safe)));
     }
     Ok(Some(match args.name {
         "strip" | "lstrip" | "rstrip" => {
             let [chars] = args.take([""], 0)?;
-            stripped(value, content, args.name, chars)?
+            stripped(state, value, content, args.name, chars)?
         }
-        "startswith" | "endswith" => affixed(content, args)?,
-        "find" | "rfind" | "index" | "rindex" | "count" => found(content, args)?,
+        "startswith" | "endswith" => affixed(state, content, args)?,
+        "find" | "rfind" | "index" | "rindex" | "count" => found(state, content, args)?,
         "replace" => replaced(state, content, args, safe)?,
-        "split" | "rsplit" => split(content, args, safe)?,
+        "split" | "rsplit" => split(state, content, args, safe)?,
         "splitlines" => {
             let [keep] = args.take(["keepends"], 0)?;
             let keep = keep.is_some_and(|keep| keep.is_true());
-            parts(lines(content, keep), safe)?
+            budget::make(state, content.len())?;
+            parts(state, lines(content, keep), safe)?
         }
         "partition" | "rpartition" => {
             let [separator] = args.take([""], 1)?;
             let separator = separator.unwrap_or_default();
             let separator = separator_text(args.name, &separator)?;
+            budget::make(state, content.len())?;
             let cut = match args.name {
                 "partition" => content
                     .split_once(separator)
@@ -71,6 +76,7 @@ pub(super) fn call(
             let [part] = args.take([""], 1)?;
             let part = part.unwrap_or_default();
             let part = expect_text(args.name, &part)?;
+            budget::make(state, content.len())?;
             let rest = match args.name {
                 "removeprefix" => content.strip_prefix(part),
                 _ => content.strip_suffix(part),
@@ -96,7 +102,7 @@ pub(super) fn call(
             let values = braces::Values { positional: &[], named: &named };
             text(braces::format_with(state, content, &values, safe)?, safe)
         }
-        "maketrans" => translation(args)?,
+        "maketrans" => translation(state, args)?,
         "translate" => {
             let [table] = args.take([""], 1)?;
             text(translated(state, content, &table.unwrap_or_default())?, safe)
@@ -114,6 +120,7 @@ fn separator_text<'a>(name: &str, value: &'a Value) -> Result<&'a str, Error> {
 }
 
 fn stripped(
+    state: &State,
     value: &Value,
     content: &str,
     name: &str,
@@ -121,7 +128,9 @@ fn stripped(
 ) -> Result<Value, Error> {
     let chars = chars.filter(|chars| !chars.is_none());
     let set = chars.as_ref().map(|chars| expect_text(name, chars)).transpose()?;
-    let is = |c: char| set.map_or_else(|| is_space(c), |set| set.contains(c));
+    budget::read(state, content.len() + set.map_or(0, str::len))?;
+    let set: Option<HashSet<char>> = set.map(|set| set.chars().collect());
+    let is = |c: char| set.as_ref().map_or_else(|| is_space(c), |set| set.contains(&c));
     let rest = match name {
         "lstrip" => content.trim_start_matches(is),
         "rstrip" => content.trim_end_matches(is),
@@ -135,19 +144,26 @@ fn stripped(
 }
 
 /// `text.strip()` of any kind of white space.
-pub(crate) fn strip(value: &Value, content: &str, chars: Option<Value>) -> Result<Value, Error> {
-    stripped(value, content, "strip", chars)
+pub(crate) fn strip(
+    state: &State,
+    value: &Value,
+    content: &str,
+    chars: Option<Value>,
+) -> Result<Value, Error> {
+    stripped(state, value, content, "strip", chars)
 }
 
 /// Bytes between two bounds in characters, and the characters before them; None where none remain.
-fn window(
-    content: &str,
+fn window<'c>(
+    state: &State,
+    content: &'c str,
     start: Option<Value>,
     stop: Option<Value>,
-) -> Result<Option<(usize, &str)>, Error> {
+) -> Result<Option<(usize, &'c str)>, Error> {
     if start.is_none() && stop.is_none() {
         return Ok(Some((0, content)));
     }
+    budget::read(state, content.len())?;
     let range = clamped(content.chars().count(), start, stop)?;
     if range.start > range.end {
         return Ok(None);
@@ -157,7 +173,7 @@ fn window(
     Ok(Some((range.start, &content[byte(range.start)..byte(range.end)])))
 }
 
-fn affixed(content: &str, args: &Args) -> Result<Value, Error> {
+fn affixed(state: &State, content: &str, args: &Args) -> Result<Value, Error> {
     let [affix, start, stop] = args.take(["", "", ""], 1)?;
     let affix = affix.unwrap_or_default();
     let single = std::slice::from_ref(&affix);
@@ -165,9 +181,10 @@ fn affixed(content: &str, args: &Args) -> Result<Value, Error> {
         Kind::Tuple(affixes) => affixes,
         _ => single,
     };
-    let inside = window(content, start, stop)?;
+    let inside = window(state, content, start, stop)?;
     for affix in affixes {
         let affix = expect_text(args.name, affix)?;
+        budget::read(state, affix.len().min(content.len()))?;
         let has = inside.is_some_and(|(_, inside)| match args.name {
             "startswith" => inside.starts_with(affix),
             _ => inside.ends_with(affix),
@@ -179,11 +196,12 @@ fn affixed(content: &str, args: &Args) -> Result<Value, Error> {
     Ok(Value::from(false))
 }
 
-fn found(content: &str, args: &Args) -> Result<Value, Error> {
+fn found(state: &State, content: &str, args: &Args) -> Result<Value, Error> {
     let [part, start, stop] = args.take(["", "", ""], 1)?;
     let part = part.unwrap_or_default();
     let part = expect_text(args.name, &part)?;
-    let inside = window(content, start, stop)?;
+    budget::read(state, content.len() + part.len())?;
+    let inside = window(state, content, start, stop)?;
     if args.name == "count" {
         return Ok(Value::from(inside.map_or(0, |(_, inside)| inside.matches(part).count())));
     }
@@ -216,37 +234,41 @@ pub(crate) fn replace(
     new: &str,
     count: i128,
 ) -> Result<String, Error> {
+    budget::read(state, content.len())?;
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let places = if new.len() > old.len() { content.matches(old).take(most).count() } else { 0 };
     let grown = places.saturating_mul(new.len() - old.len().min(new.len()));
     let length = content.len().saturating_add(grown);
-    state.consume_fuel(length as u64 / 64)?;
-    budget::spend(length)?;
+    budget::make(state, length)?;
     Ok(content.replacen(old, new, most))
 }
 
-fn parts<'a>(parts: impl IntoIterator<Item = &'a str>, safe: bool) -> Result<Value, Error> {
+fn parts<'a>(
+    state: &State,
+    parts: impl IntoIterator<Item = &'a str>,
+    safe: bool,
+) -> Result<Value, Error> {
     let parts: Vec<Value> = parts.into_iter().map(|part| text(part, safe)).collect();
-    budget::spend(parts.len() * size_of::<Value>())?;
+    budget::make(state, parts.len() * size_of::<Value>())?;
     Ok(list(parts))
 }
 
-fn split(content: &str, args: &Args, safe: bool) -> Result<Value, Error> {
+fn split(state: &State, content: &str, args: &Args, safe: bool) -> Result<Value, Error> {
     let [separator, limit] = args.take(["sep", "maxsplit"], 0)?;
     let limit = limit.map_or(Ok(-1), |limit| expect_int(args.name, &limit))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let from_right = args.name == "rsplit";
-    budget::spend(content.len())?;
+    budget::make(state, content.len())?;
     let Some(separator) = separator.filter(|separator| !separator.is_none()) else {
-        return parts(split_blank(content, limit, from_right), safe);
+        return parts(state, split_blank(content, limit, from_right), safe);
     };
     let separator = separator_text(args.name, &separator)?;
     if from_right {
         let mut cut: Vec<&str> = content.rsplitn(limit.saturating_add(1), separator).collect();
         cut.reverse();
-        return parts(cut, safe);
+        return parts(state, cut, safe);
     }
-    parts(content.splitn(limit.saturating_add(1), separator), safe)
+    parts(state, content.splitn(limit.saturating_add(1), separator), safe)
 }
 
 fn padded(state: &State, content: &str, args: &Args, safe: bool) -> Result<Value, Error> {
@@ -276,12 +298,12 @@ pub(crate) fn pad(
     width: i128,
     fill: &str,
 ) -> Result<String, Error> {
+    budget::read(state, content.len())?;
     let length = content.chars().count();
     let width = usize::try_from(width.max(0)).unwrap_or(usize::MAX);
     let missing = width.saturating_sub(length);
     let bytes = missing.saturating_mul(fill.len()).saturating_add(content.len());
-    state.consume_fuel(bytes as u64 / 64)?;
-    budget::spend(bytes)?;
+    budget::make(state, bytes)?;
     Ok(match how {
         "ljust" => content.to_owned() + &fill.repeat(missing),
         "rjust" => fill.repeat(missing) + content,
@@ -306,8 +328,7 @@ fn joined(state: &State, separator: &str, values: &Value, safe: bool) -> Result<
             (None, false) => return Err(refused("join: an item", value)),
         };
         let separator = if index > 0 { separator } else { "" };
-        state.consume_fuel((separator.len() + part.len()) as u64 / 64)?;
-        budget::spend(separator.len() + part.len())?;
+        budget::make(state, separator.len() + part.len())?;
         out.push_str(separator);
         out.push_str(&part);
     }

@@ -10,14 +10,14 @@ use crate::python::{Dict, Kind, expect_text, int, refused};
 
 pub(super) fn expanded(state: &State, content: &str, size: i128) -> Result<String, Error> {
     let size = usize::try_from(size.max(0)).unwrap_or(usize::MAX);
+    budget::make(state, content.len())?;
     let mut out = String::new();
     let mut column = 0usize;
     for c in content.chars() {
         match c {
             '\t' if size > 0 => {
                 let spaces = size - column % size;
-                state.consume_fuel(spaces as u64 / 64)?;
-                budget::spend(spaces)?;
+                budget::make(state, spaces)?;
                 out.push_str(&" ".repeat(spaces));
                 column = column.saturating_add(spaces);
             }
@@ -31,7 +31,7 @@ pub(super) fn expanded(state: &State, content: &str, size: i128) -> Result<Strin
     Ok(out)
 }
 
-pub(super) fn translation(args: &Args) -> Result<Value, Error> {
+pub(super) fn translation(state: &State, args: &Args) -> Result<Value, Error> {
     let [from, to, gone] = args.take(["", "", ""], 1)?;
     let from = from.unwrap_or_default();
     let mut table = Dict::new();
@@ -39,6 +39,7 @@ pub(super) fn translation(args: &Args) -> Result<Value, Error> {
     match to {
         None => {
             let Kind::Dict(dict) = Kind::of(&from) else { return Err(refused("maketrans", &from)) };
+            budget::make(state, dict.len() * 64)?;
             for (key, value) in dict {
                 let key = match key.as_str().map(|key| key.chars().collect::<Vec<_>>()).as_deref() {
                     Some([c]) => code(*c),
@@ -50,12 +51,14 @@ pub(super) fn translation(args: &Args) -> Result<Value, Error> {
         }
         Some(to) => {
             let (from, to) = (expect_text("maketrans", &from)?, expect_text("maketrans", &to)?);
+            budget::make(state, (from.len() + to.len()) * 32)?;
             if from.chars().count() != to.chars().count() {
                 return Err(invalid("maketrans: the two texts must be of one length"));
             }
             table.extend(from.chars().zip(to.chars()).map(|(from, to)| (code(from), code(to))));
             if let Some(gone) = gone {
                 let gone = expect_text("maketrans", &gone)?;
+                budget::make(state, gone.len() * 64)?;
                 table.extend(gone.chars().map(|c| (code(c), Value::from(()))));
             }
         }
@@ -65,6 +68,7 @@ pub(super) fn translation(args: &Args) -> Result<Value, Error> {
 
 pub(super) fn translated(state: &State, content: &str, table: &Value) -> Result<String, Error> {
     let Kind::Dict(dict) = Kind::of(table) else { return Err(refused("translate", table)) };
+    budget::make(state, content.len() * 2)?;
     let mut out = String::new();
     for c in content.chars() {
         match dict.get(&int(i128::from(c as u32))) {
@@ -72,8 +76,7 @@ pub(super) fn translated(state: &State, content: &str, table: &Value) -> Result<
             Some(new) => match Kind::of(new) {
                 Kind::None => {}
                 Kind::Str(new) => {
-                    state.consume_fuel(new.len() as u64 / 64)?;
-                    budget::spend(new.len())?;
+                    budget::make(state, new.len())?;
                     out.push_str(new);
                 }
                 Kind::Int(code) => match u32::try_from(code).ok().and_then(char::from_u32) {
@@ -84,6 +87,5 @@ pub(super) fn translated(state: &State, content: &str, table: &Value) -> Result<
             },
         }
     }
-    state.consume_fuel(out.len() as u64 / 64)?;
     Ok(out)
 }

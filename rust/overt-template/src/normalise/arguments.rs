@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::kinds::{Change, Normalisation, Unfit};
 use super::probe::{ARGUMENTS, Base, KEY, VALUE};
 use super::wants::Speaker;
+use crate::integers::{WideInteger, wide_integer};
 use crate::repr;
 
 /// What a template wants of arguments.
@@ -96,6 +97,9 @@ fn changed(
         {
             match serde_json::from_str(text) {
                 Ok(Json::Object(mapping)) => {
+                    if let Some(wide) = wide_integer(text) {
+                        return Err(too_wide(path(), &wide));
+                    }
                     (Json::Object(mapping), Normalisation::ArgumentsParsed)
                 }
                 Ok(_) if needs_mapping => return Err(unfit(path(), "is JSON, but no object")),
@@ -126,6 +130,15 @@ fn unfit(path: String, what: &str) -> Unfit {
     let message = format!(
         "`{path}` {what}, and the chat template writes arguments by name: send the text of a JSON object, such as \
          \"{{\\\"city\\\": \\\"Oslo\\\"}}\", or the object itself."
+    );
+    Unfit { path, message }
+}
+
+fn too_wide(path: String, wide: &WideInteger) -> Unfit {
+    let message = format!(
+        "`{path}` has the integer {} at `{}`, and the chat template writes arguments by name, for which integers \
+         must be from -9223372036854775808 to 18446744073709551615: send it as a string.",
+        wide.literal, wide.path
     );
     Unfit { path, message }
 }

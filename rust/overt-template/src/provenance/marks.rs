@@ -16,7 +16,7 @@ use super::taint::{Glyph, Taint};
 use super::value::{self, marked, plain, plain_all, plain_kwargs};
 use crate::filters::{Call, Filter};
 use crate::jinja_tests::Test;
-use crate::python::{Dict, Kind};
+use crate::python::{Dict, Kind, counted};
 
 /// Filters that copy what they are given, or leave the looking to methods and comparisons.
 const COPYING: [&str; 34] = [
@@ -145,12 +145,15 @@ pub(crate) fn test(
     kwargs: Kwargs,
 ) -> Result<bool, Error> {
     match current() {
-        Some(taint) => test(
-            state,
-            &plain(&taint, value),
-            &plain_all(&taint, args),
-            plain_kwargs(&taint, &kwargs),
-        ),
+        Some(taint) => {
+            seen(state, value, args, &kwargs)?;
+            test(
+                state,
+                &plain(&taint, value),
+                &plain_all(&taint, args),
+                plain_kwargs(&taint, &kwargs),
+            )
+        }
         None => test(state, value, args, kwargs),
     }
 }
@@ -170,11 +173,21 @@ pub(crate) fn filter(
     match current() {
         Some(_) if COPYING.contains(&name) => apply(state, value, args, kwargs),
         Some(taint) if COPYING_VALUE.contains(&name) => {
+            seen(state, &Value::UNDEFINED, args, &kwargs)?;
             apply(state, value, &plain_all(&taint, args), plain_kwargs(&taint, &kwargs))
         }
         Some(taint) => operation(&taint, name, state, value, args, kwargs, &apply),
         None => apply(state, value, args, kwargs),
     }
+}
+
+/// Counts what marks are taken off: all that the values hold.
+fn seen(state: &State, value: &Value, args: &[Value], kwargs: &Kwargs) -> Result<(), Error> {
+    std::iter::once(value).chain(args).try_for_each(|value| counted(state, value))?;
+    kwargs.args().try_for_each(|name| match kwargs.peek::<&Value>(name) {
+        Ok(value) => counted(state, value),
+        Err(_) => Ok(()),
+    })
 }
 
 /// Calls a method of a text.
@@ -211,6 +224,7 @@ fn operation(
     kwargs: Kwargs,
     apply: Apply,
 ) -> Result<Value, Error> {
+    seen(state, value, args, &kwargs)?;
     let named = plain_kwargs(taint, &kwargs);
     let result = apply(state, &plain(taint, value), &plain_all(taint, args), named)?;
     let mut all: Vec<Value> = std::iter::once(value).chain(args).cloned().collect();
@@ -219,7 +233,7 @@ fn operation(
     }
     if PLACING.contains(&name) {
         let carried = apply(state, value, args, kwargs).ok();
-        return Ok(checked(taint, carried, &all, result));
+        return checked(taint, state, carried, &all, result);
     }
     // A number of words is for decisions, too.
     if name == "wordcount" {

@@ -10,6 +10,7 @@ use minijinja::{Error, State};
 
 use super::taint::{Glyph, Tag, Taint};
 use super::value::{plain, scalar, tag_of};
+use crate::python::compare::equal;
 use crate::python::{Kind, list, text as text_value, to_text, tuple};
 
 /// The result of the operation `name` on a marked text, with marks; `result` is that without marks.
@@ -21,7 +22,7 @@ pub(crate) fn carry(
     result: Value,
 ) -> Result<Value, Error> {
     let Some(receiver) = args.first() else { return Ok(result) };
-    if *plain(taint, receiver) == result {
+    if equal(state, &plain(taint, receiver), &result)? {
         return Ok(receiver.clone());
     }
     if receiver.as_str().is_none() && result.as_str().is_none() {
@@ -50,20 +51,21 @@ pub(crate) fn carry(
         .map(|glyphs| text_value(taint.text(&glyphs), result.is_safe())),
         _ => None,
     };
-    Ok(checked(taint, carried, args, result))
+    checked(taint, state, carried, args, result)
 }
 
 /// `carried` if it is `result` with marks; else `result` as derived from `args`.
 pub(crate) fn checked(
     taint: &Arc<Taint>,
+    state: &State,
     carried: Option<Value>,
     args: &[Value],
     result: Value,
-) -> Value {
-    match carried {
-        Some(carried) if *plain(taint, &carried) == result => carried,
+) -> Result<Value, Error> {
+    Ok(match carried {
+        Some(carried) if equal(state, &plain(taint, &carried), &result)? => carried,
         _ => derived(taint, args, result),
-    }
+    })
 }
 
 /// `result` as derived from the first of `args` that has a mark.
@@ -174,7 +176,7 @@ fn other_cases(c: char) -> [String; 3] {
 /// `source.replace(old, new, count)`.
 fn replace(taint: &Arc<Taint>, source: &[Glyph], args: &[Value]) -> Option<Vec<Glyph>> {
     let old = plain(taint, args.get(1)?);
-    let old: Vec<char> = old.as_str()?.chars().collect();
+    let old = old.as_str()?;
     let new = taint.glyphs(args.get(2)?.as_str()?);
     let count = match args.get(3).map(Kind::of) {
         Some(Kind::Int(count)) => usize::try_from(count).unwrap_or(usize::MAX),
@@ -183,21 +185,18 @@ fn replace(taint: &Arc<Taint>, source: &[Glyph], args: &[Value]) -> Option<Vec<G
     if old.is_empty() {
         return None;
     }
+    let text = chars(source);
+    let length = old.chars().count();
     let mut out = Vec::with_capacity(source.len());
-    let (mut at, mut replaced) = (0, 0);
-    while at < source.len() {
-        let here = source.get(at..at + old.len());
-        let found =
-            here.is_some_and(|here| here.iter().map(|glyph| glyph.char).eq(old.iter().copied()));
-        if found && replaced < count {
-            out.extend_from_slice(&new);
-            at += old.len();
-            replaced += 1;
-        } else {
-            out.push(source[at]);
-            at += 1;
-        }
+    let (mut rest, mut behind) = (source, 0);
+    for (at, _) in text.match_indices(old).take(count) {
+        let (kept, found) = rest.split_at_checked(text[behind..at].chars().count())?;
+        out.extend_from_slice(kept);
+        out.extend_from_slice(&new);
+        rest = found.get(length..)?;
+        behind = at + old.len();
     }
+    out.extend_from_slice(rest);
     Some(out)
 }
 

@@ -36,6 +36,9 @@ fn collect<'a>(json: &'a Json, out: &mut Vec<&'a str>) {
     }
 }
 
+/// Bytes that one search may go through; what it does not come to is taken for the template's.
+const MAX_READ: usize = 1 << 28;
+
 /// Finds the texts of `units` where nothing is `found` yet, one after the other, and marks them as derived.
 pub(crate) fn fill(
     found: &mut [Option<(Origin, bool)>],
@@ -44,7 +47,7 @@ pub(crate) fn fill(
     messages: &[Json],
     input: &RenderInput,
 ) {
-    let mut from = 0;
+    let (mut from, mut read) = (0, 0usize);
     for unit in units {
         // Reasoning goes by several names.
         let mut seen = HashSet::new();
@@ -52,6 +55,10 @@ pub(crate) fn fill(
             let mut texts = Vec::new();
             collect(json, &mut texts);
             for text in texts.iter().map(|text| text.trim()).filter(|text| seen.insert(*text)) {
+                read = read.saturating_add(rendered.len());
+                if read > MAX_READ {
+                    return;
+                }
                 if let Some((start, end)) = locate(rendered, text, from) {
                     let first = rendered[..start].chars().count();
                     let count = rendered[start..end].chars().count();

@@ -72,7 +72,7 @@ pub(crate) fn type_attribute(value: &Value, name: &str) -> Result<Option<Value>,
         return Ok(Some(Value::UNDEFINED));
     }
     Ok(match kind {
-        Kind::Namespace | Kind::Loop | Kind::Macro => {
+        Kind::Namespace(_) | Kind::Loop | Kind::Macro => {
             value.get_attr(name).ok().filter(|found| !found.is_undefined())
         }
         kind if methods::has(&kind, name) => {
@@ -86,24 +86,17 @@ pub(crate) fn type_attribute(value: &Value, name: &str) -> Result<Option<Value>,
 }
 
 /// `value[key]`: an item, or an attribute of that name.
-pub(crate) fn charged_item(state: &State, value: &Value, key: &Value) -> Result<Value, Error> {
-    if let Some(text) = value.as_str() {
-        // Characters have no fixed width: reaching one takes time.
-        state.consume_fuel(text.len() as u64 / 64)?;
-    }
-    item(value, key)
-}
-
-/// As [`charged_item`], free of charge.
-pub(crate) fn item(value: &Value, key: &Value) -> Result<Value, Error> {
+pub(crate) fn item(state: &State, value: &Value, key: &Value) -> Result<Value, Error> {
     let key = &*marks::bare(key);
     let found = match Kind::of(value) {
         Kind::Undefined => return Err(undefined("an item")),
-        Kind::Dict(dict) => match compare::hashable(key) {
-            Ok(()) => dict.get(key).cloned(),
-            Err(_) => None,
-        },
-        Kind::Str(content) => character(content, key).map(|c| text(c, value.is_safe())),
+        Kind::Dict(dict) if !compare::is_key(state, key, dict.len())? => None,
+        Kind::Dict(dict) => dict.get(key).cloned(),
+        Kind::Str(content) => {
+            // Characters have no fixed width: reaching one takes time.
+            budget::read(state, content.len())?;
+            character(content, key).map(|c| text(c, value.is_safe()))
+        }
         Kind::List(items) | Kind::Tuple(items) => {
             index(key, || items.len()).and_then(|index| items.get(index).cloned())
         }
@@ -148,10 +141,7 @@ pub(crate) fn slice(state: &State, value: &Value, bounds: [&Value; 3]) -> Result
         }
     }
     let [start, stop, step] = numbers;
-    let spend = |length: usize, each: usize| {
-        state.consume_fuel((length * each) as u64 / 64)?;
-        budget::spend(length * each)
-    };
+    let spend = |length: usize, each: usize| budget::make(state, length * each);
     match Kind::of(value) {
         Kind::Undefined => Err(undefined("a slice")),
         Kind::Str(content) => {
@@ -173,7 +163,7 @@ pub(crate) fn slice(state: &State, value: &Value, bounds: [&Value; 3]) -> Result
         }
         Kind::Own(own @ Own::Range { .. }) => {
             let (start, stop, step) = math::bounds(own.length().unwrap_or(0), start, stop, step)?;
-            Ok(range_slice(own, start, stop, step).unwrap_or_default())
+            range_slice(own, start, stop, step)
         }
         _ => Err(refused("a slice", value)),
     }
@@ -211,6 +201,7 @@ pub(crate) fn call(
             return Err(invalid("loop.cycle: no items to cycle through"));
         }
         Kind::Loop if name == "changed" => {
+            args.iter().try_for_each(|arg| compare::comparable(state, arg))?;
             let args: Vec<Value> = args.iter().map(|arg| marks::bare(arg).into_owned()).collect();
             return value.call_method(state, name, &args);
         }

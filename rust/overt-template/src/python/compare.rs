@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
+use minijinja::tests::is_sameas;
 use minijinja::value::Value;
 use minijinja::{Error, State};
 
-use super::objects::{Own, View};
-use super::{Dict, Kind, MAX_DEPTH, items, refused};
+use super::objects::{Own, View, same_range};
+use super::{Kind, MAX_DEPTH, items, refused, whole};
+use crate::budget;
 use crate::error::invalid;
 use crate::provenance::marks;
 
@@ -21,7 +23,10 @@ fn equal_at(state: &State, a: &Value, b: &Value, depth: usize) -> Result<bool, E
     }
     Ok(match (Kind::of(a), Kind::of(b)) {
         (Kind::Undefined, Kind::Undefined) | (Kind::None, Kind::None) => true,
-        (Kind::Str(a), Kind::Str(b)) => marks::text(a) == marks::text(b),
+        (Kind::Str(a), Kind::Str(b)) => {
+            budget::read(state, a.len().min(b.len()))?;
+            marks::text(a) == marks::text(b)
+        }
         (Kind::List(a), Kind::List(b)) | (Kind::Tuple(a), Kind::Tuple(b)) => {
             if a.len() != b.len() {
                 return Ok(false);
@@ -40,6 +45,7 @@ fn equal_at(state: &State, a: &Value, b: &Value, depth: usize) -> Result<bool, E
             }
             for (key, value) in a {
                 state.consume_fuel(1)?;
+                hashable(state, key, b.len())?;
                 match b.get(key) {
                     Some(other) if equal_at(state, value, other, depth + 1)? => {}
                     _ => return Ok(false),
@@ -48,15 +54,11 @@ fn equal_at(state: &State, a: &Value, b: &Value, depth: usize) -> Result<bool, E
             true
         }
         (Kind::Own(a_own), Kind::Own(b_own)) => match (a_own, b_own) {
-            (Own::Range { .. }, Own::Range { .. }) => a_own
-                .items()
-                .zip(b_own.items())
-                .is_some_and(|(a, b)| a.ok().unwrap_or_default() == b.ok().unwrap_or_default()),
             (Own::View(View::Keys | View::Items, _), Own::View(View::Keys | View::Items, _)) => {
-                same_items(state, a_own, b_own)?
+                same_items(state, a_own, b_own, depth + 1)?
             }
             (Own::Bound(a, name), Own::Bound(b, other)) => name == other && identical(a, b),
-            _ => std::ptr::eq(a_own, b_own),
+            _ => same_range(a_own, b_own).unwrap_or_else(|| identical(a, b)),
         },
         _ => match order(a, b) {
             Numbers::Order(order) => order == Ordering::Equal,
@@ -67,33 +69,45 @@ fn equal_at(state: &State, a: &Value, b: &Value, depth: usize) -> Result<bool, E
 }
 
 /// Views of mappings are sets.
-fn same_items(state: &State, a: &Own, b: &Own) -> Result<bool, Error> {
-    let (Some(a), Some(b)) = (a.items().transpose()?, b.items().transpose()?) else {
+fn same_items(state: &State, a: &Own, b: &Own, depth: usize) -> Result<bool, Error> {
+    let (Some(items), Own::View(view, dict)) = (a.items().transpose()?, b) else {
         return Ok(false);
     };
-    state.consume_fuel((a.len() as u64).saturating_mul(b.len() as u64))?;
-    Ok(a.len() == b.len() && a.iter().all(|item| b.contains(item)))
+    if Some(items.len()) != b.length() {
+        return Ok(false);
+    }
+    for item in items {
+        if !view_has(state, *view, dict, &item, depth)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-/// Whether two values are one object.
-pub(crate) fn identical(a: &Value, b: &Value) -> bool {
-    match (a.as_object(), b.as_object()) {
-        (Some(a), Some(b)) => {
-            // The engine keeps addresses to itself, except through the types that it shows.
-            if let (Some(a), Some(b)) = (a.downcast_ref::<Vec<Value>>(), b.downcast_ref()) {
-                return std::ptr::eq(a, b);
-            }
-            if let (Some(a), Some(b)) = (a.downcast_ref::<Dict>(), b.downcast_ref()) {
-                return std::ptr::eq(a, b);
-            }
-            if let (Some(a), Some(b)) = (a.downcast_ref::<Own>(), b.downcast_ref()) {
-                return std::ptr::eq(a, b);
-            }
-            a.type_name() == b.type_name() && a.to_string() == b.to_string()
-        }
-        (None, None) => a.kind() == b.kind() && a.is_integer() == b.is_integer() && a == b,
-        _ => false,
+/// Whether the keys or the items of a mapping contain `item`.
+fn view_has(
+    state: &State,
+    view: View,
+    dict: &Value,
+    item: &Value,
+    depth: usize,
+) -> Result<bool, Error> {
+    let Kind::Dict(dict) = Kind::of(dict) else { return Ok(false) };
+    let (key, wanted) = match (view, Kind::of(item)) {
+        (View::Keys, _) => (item, None),
+        (_, Kind::Tuple([key, value])) => (key, Some(value)),
+        _ => return Ok(false),
+    };
+    hashable(state, key, dict.len())?;
+    match (dict.get(&*marks::bare(key)), wanted) {
+        (Some(value), Some(wanted)) => equal_at(state, value, wanted, depth),
+        (found, _) => Ok(found.is_some()),
     }
+}
+
+/// Whether two values are one object: no look is taken into them.
+pub(crate) fn identical(a: &Value, b: &Value) -> bool {
+    is_sameas(a, b)
 }
 
 enum Numbers {
@@ -105,19 +119,34 @@ enum Numbers {
 
 /// The order of two numbers; booleans are numbers.
 fn order(a: &Value, b: &Value) -> Numbers {
+    enum Number {
+        Int(i128),
+        Float(f64),
+    }
     let number = |value: &Value| match Kind::of(value) {
-        Kind::Bool(flag) => Some((Some(i128::from(flag)), f64::from(u8::from(flag)))),
-        Kind::Int(number) => Some((Some(number), number as f64)),
-        Kind::Float(number) => Some((None, number)),
+        Kind::Bool(flag) => Some(Number::Int(i128::from(flag))),
+        Kind::Int(number) => Some(Number::Int(number)),
+        Kind::Float(number) => Some(Number::Float(number)),
         _ => None,
     };
-    match (number(a), number(b)) {
-        (Some((Some(a), _)), Some((Some(b), _))) => Numbers::Order(a.cmp(&b)),
-        (Some((_, a)), Some((_, b))) => {
-            a.partial_cmp(&b).map_or(Numbers::Unordered, Numbers::Order)
-        }
-        _ => Numbers::None,
+    let (Some(a), Some(b)) = (number(a), number(b)) else { return Numbers::None };
+    let order = match (a, b) {
+        (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
+        (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
+        (Number::Int(a), Number::Float(b)) => exact(a, b),
+        (Number::Float(a), Number::Int(b)) => exact(b, a).map(Ordering::reverse),
+    };
+    order.map_or(Numbers::Unordered, Numbers::Order)
+}
+
+/// The order of an integer and a float, both as they are: as a float, the integer may be another number.
+fn exact(a: i128, b: f64) -> Option<Ordering> {
+    let rough = (a as f64).partial_cmp(&b)?;
+    if rough != Ordering::Equal {
+        return Some(rough);
     }
+    // A float next to an integer is one itself; beyond 127 bits it is 2**127, above all of them.
+    Some(whole("a comparison", b).ok().flatten().map_or(Ordering::Less, |b| a.cmp(&b)))
 }
 
 /// `a < b` and the like: None where one is `nan`.
@@ -143,7 +172,10 @@ fn ordered_at(
         Numbers::None => {}
     }
     match (Kind::of(a), Kind::of(b)) {
-        (Kind::Str(a), Kind::Str(b)) => Ok(Some(marks::text(a).cmp(&marks::text(b)))),
+        (Kind::Str(a), Kind::Str(b)) => {
+            budget::read(state, a.len().min(b.len()))?;
+            Ok(Some(marks::text(a).cmp(&marks::text(b))))
+        }
         (Kind::List(a), Kind::List(b)) | (Kind::Tuple(a), Kind::Tuple(b)) => {
             for (a, b) in a.iter().zip(b) {
                 state.consume_fuel(1)?;
@@ -165,13 +197,13 @@ pub(crate) fn contains(state: &State, container: &Value, item: &Value) -> Result
         Kind::Undefined => Ok(false),
         Kind::Str(text) => match item.as_str() {
             Some(part) => {
-                state.consume_fuel(text.len() as u64 / 64)?;
+                budget::read(state, text.len() + part.len())?;
                 Ok(marks::text(text).contains(&*marks::text(part)))
             }
             None => Err(refused("a text contains texts: in", item)),
         },
         Kind::Dict(dict) => {
-            hashable(item)?;
+            hashable(state, item, dict.len())?;
             Ok(dict.contains_key(&*marks::bare(item)))
         }
         Kind::List(list) | Kind::Tuple(list) => {
@@ -183,7 +215,9 @@ pub(crate) fn contains(state: &State, container: &Value, item: &Value) -> Result
             }
             Ok(false)
         }
-        Kind::Own(Own::View(View::Keys, dict)) => contains(state, dict, item),
+        Kind::Own(Own::View(view @ (View::Keys | View::Items), dict)) => {
+            view_has(state, *view, dict, item, 0)
+        }
         Kind::Own(own @ Own::Generator { .. }) => {
             while let Some(other) = own.pull()? {
                 state.consume_fuel(1)?;
@@ -205,20 +239,86 @@ pub(crate) fn contains(state: &State, container: &Value, item: &Value) -> Result
     }
 }
 
-/// Refuses what cannot be a key.
-pub(crate) fn hashable(value: &Value) -> Result<(), Error> {
-    hashable_at(value, 0)
+/// Refuses what cannot be a key of a mapping of `others` keys. Of the engine's own objects none can: it knows
+/// them by what they hold, which may be themselves.
+pub(crate) fn hashable(state: &State, value: &Value, others: usize) -> Result<(), Error> {
+    if is_key(state, value, others)? { Ok(()) } else { Err(refused("a key", value)) }
 }
 
-fn hashable_at(value: &Value, depth: usize) -> Result<(), Error> {
-    match Kind::of(value) {
-        Kind::List(_)
-        | Kind::Dict(_)
-        | Kind::Foreign
-        | Kind::Own(Own::View(View::Items | View::Keys, _)) => Err(refused("a key", value)),
-        Kind::Tuple(items) if depth <= MAX_DEPTH => {
-            items.iter().try_for_each(|item| hashable_at(item, depth + 1))
+/// Whether a value can be a key of a mapping of `others` keys.
+///
+/// # Errors
+/// Where the render may work no further.
+pub(crate) fn is_key(state: &State, value: &Value, others: usize) -> Result<bool, Error> {
+    let mut walk = Walk { state, collides: false, containers: false };
+    let fits = walk.value(value, 0)?;
+    if walk.collides {
+        // The engine gives all such keys one hash, and goes through all of them.
+        budget::read(state, others.saturating_mul(size_of::<Value>()))?;
+    }
+    Ok(fits)
+}
+
+/// Refuses what the engine's own comparison may not see: it follows what holds itself without end.
+pub(crate) fn comparable(state: &State, value: &Value) -> Result<(), Error> {
+    let mut walk = Walk { state, collides: false, containers: true };
+    if walk.value(value, 0)? { Ok(()) } else { Err(refused("a comparison", value)) }
+}
+
+/// Goes through a value once, and counts it.
+struct Walk<'a> {
+    state: &'a State<'a, 'a>,
+    /// Lists and mappings count.
+    containers: bool,
+    /// A part of it has the hash of other values.
+    collides: bool,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<bool, Error> {
+        if depth > MAX_DEPTH {
+            return Ok(false);
         }
-        _ => Ok(()),
+        Ok(match Kind::of(value) {
+            Kind::Undefined | Kind::None | Kind::Bool(_) | Kind::Float(_) => true,
+            Kind::Int(number) => {
+                self.collides |= i64::try_from(number).is_err();
+                true
+            }
+            Kind::Str(text) => budget::read(self.state, text.len()).map(|()| true)?,
+            Kind::Tuple(items) => self.all(items.iter(), depth)?,
+            Kind::List(items) => self.containers && self.all(items.iter(), depth)?,
+            Kind::Dict(dict) => {
+                self.containers
+                    && self.all(dict.keys(), depth)?
+                    && self.all(dict.values(), depth)?
+            }
+            Kind::Own(Own::View(View::Items | View::Keys, _)) => false,
+            Kind::Own(own) => {
+                self.collides = true;
+                budget::read(self.state, own.length().unwrap_or(0))?;
+                self.state.consume_fuel(own.length().unwrap_or(0) as u64)?;
+                true
+            }
+            Kind::Namespace(_) => {
+                self.collides = true;
+                true
+            }
+            Kind::Loop | Kind::Macro | Kind::Function | Kind::Foreign => false,
+        })
+    }
+
+    fn all<'v>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = &'v Value>,
+        depth: usize,
+    ) -> Result<bool, Error> {
+        self.state.consume_fuel(items.len() as u64)?;
+        for item in items {
+            if !self.value(item, depth + 1)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }

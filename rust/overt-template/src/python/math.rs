@@ -3,7 +3,7 @@
 use minijinja::value::Value;
 use minijinja::{Error, State};
 
-use super::{Kind, escaped, int, list, refused, text, to_text, tuple};
+use super::{Kind, escaped, int, list, refused, text, to_text, too_large, tuple};
 use crate::budget;
 use crate::error::invalid;
 use crate::format::percent;
@@ -25,10 +25,6 @@ fn pair(a: &Value, b: &Value) -> Option<Pair> {
         ((Some(a), _), (Some(b), _)) => Some(Pair::Ints(a, b)),
         ((_, a), (_, b)) => Some(Pair::Floats(a, b)),
     }
-}
-
-fn too_large(sign: &str) -> Error {
-    invalid(format!("{sign}: the result is too large: at most 127 bits"))
 }
 
 fn mismatch(sign: &str, a: &Value, b: &Value) -> Error {
@@ -54,8 +50,7 @@ pub(crate) fn add(state: &State, a: &Value, b: &Value) -> Result<Value, Error> {
     match (Kind::of(a), Kind::of(b)) {
         (Kind::Str(left), Kind::Str(right)) => {
             let length = left.len() + right.len();
-            state.consume_fuel(length as u64 / 64)?;
-            budget::spend(length)?;
+            budget::make(state, length)?;
             Ok(match (a.is_safe(), b.is_safe()) {
                 (false, false) => Value::from([left, right].concat()),
                 (true, true) => text([left, right].concat(), true),
@@ -137,15 +132,31 @@ fn repeated_items(items: &[Value], count: usize) -> Vec<Value> {
 
 /// `a / b`.
 pub(crate) fn div(a: &Value, b: &Value) -> Result<Value, Error> {
-    let (a, b) = match pair(a, b) {
-        Some(Pair::Ints(a, b)) => (a as f64, b as f64),
-        Some(Pair::Floats(a, b)) => (a, b),
-        None => return Err(mismatch("/", a, b)),
-    };
-    if b == 0.0 {
-        return Err(invalid("/: division by zero"));
+    match pair(a, b) {
+        Some(Pair::Ints(_, 0) | Pair::Floats(_, 0.0)) => Err(invalid("/: division by zero")),
+        Some(Pair::Ints(a, b)) => Ok(Value::from(divided(a, b))),
+        Some(Pair::Floats(a, b)) => Ok(Value::from(a / b)),
+        None => Err(mismatch("/", a, b)),
     }
-    Ok(Value::from(a / b))
+}
+
+/// The float that is nearest to `a / b`, of any integers; `b` is not zero.
+fn divided(a: i128, b: i128) -> f64 {
+    const EXACT: u128 = 1 << 53;
+    let (top, bottom) = (a.unsigned_abs(), b.unsigned_abs());
+    if top <= EXACT && bottom <= EXACT {
+        return a as f64 / b as f64;
+    }
+    let (mut quotient, mut rest, mut shift) = (top / bottom, top % bottom, 0);
+    // More bits than a float has, and one that says whether more would follow.
+    while quotient < EXACT << 2 && rest != 0 {
+        rest *= 2;
+        quotient = quotient * 2 + u128::from(rest >= bottom);
+        rest %= bottom;
+        shift += 1;
+    }
+    let magnitude = (quotient | u128::from(rest != 0)) as f64 * 0.5_f64.powi(shift);
+    if (a < 0) == (b < 0) { magnitude } else { -magnitude }
 }
 
 fn floor_int(a: i128, b: i128) -> Option<(i128, i128)> {
@@ -252,8 +263,7 @@ pub(crate) fn concat(state: &State, first: &Value, rest: &[Value]) -> Result<Val
     let mut out = String::new();
     for value in std::iter::once(first).chain(rest) {
         let part = to_text(state, value)?;
-        state.consume_fuel(part.len() as u64 / 64)?;
-        budget::spend(part.len())?;
+        budget::make(state, part.len())?;
         out.push_str(&part);
     }
     Ok(Value::from(out))

@@ -3,7 +3,9 @@
 pub(crate) mod access;
 pub(crate) mod compare;
 pub(crate) mod math;
+pub(crate) mod namespace;
 pub(crate) mod objects;
+pub(crate) mod sort;
 
 use std::borrow::Cow;
 
@@ -14,6 +16,7 @@ use minijinja::{Error, ErrorKind, State};
 use crate::budget;
 use crate::error::invalid;
 use crate::provenance::{Marked, marked_keys, marks};
+use namespace::Namespace;
 use objects::Own;
 
 /// A mapping as the engine holds it.
@@ -37,7 +40,7 @@ pub(crate) enum Kind<'a> {
     Tuple(&'a [Value]),
     Dict(&'a Dict),
     Own(&'a Own),
-    Namespace,
+    Namespace(&'a Namespace),
     /// `loop`.
     Loop,
     Macro,
@@ -73,7 +76,7 @@ impl Kind<'_> {
             Self::Tuple(_) => "tuple",
             Self::Dict(_) => "dict",
             Self::Own(own) => own.type_name(),
-            Self::Namespace => "namespace",
+            Self::Namespace(_) => "namespace",
             Self::Loop => "loop",
             Self::Macro => "macro",
             Self::Function => "function",
@@ -110,9 +113,11 @@ fn of_object(value: &Value) -> Kind<'_> {
             own => Kind::Own(own),
         };
     }
+    if let Some(namespace) = object.downcast_ref::<Namespace>() {
+        return Kind::Namespace(namespace);
+    }
     // The engine keeps these types to itself.
     match object.type_name().rsplit("::").next() {
-        Some("Namespace") => Kind::Namespace,
         Some("Loop") => Kind::Loop,
         Some("Macro") => Kind::Macro,
         _ => match value.kind() {
@@ -146,6 +151,25 @@ pub(crate) fn int(number: i128) -> Value {
         Ok(number) => Value::from(number),
         Err(_) => Value::from(number),
     }
+}
+
+/// The integer that `number` is cut to, exactly; None of an infinity and of what is no number.
+///
+/// # Errors
+/// Where that has more than 127 bits.
+pub(crate) fn whole(what: &str, number: f64) -> Result<Option<i128>, Error> {
+    const LIMIT: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+    match number.trunc() {
+        cut if !cut.is_finite() => Ok(None),
+        // From -2**127 on, and below 2**127, the cast is exact.
+        cut if (-LIMIT..LIMIT).contains(&cut) => Ok(Some(cut as i128)),
+        _ => Err(too_large(what)),
+    }
+}
+
+/// A result that no integer here can hold.
+pub(crate) fn too_large(what: &str) -> Error {
+    invalid(format!("{what}: the result is too large: at most 127 bits"))
 }
 
 /// A text, marked as safe where it comes from one that is.
@@ -204,6 +228,21 @@ pub(crate) fn items(state: &State, value: &Value) -> Result<Vec<Value>, Error> {
     Ok(items)
 }
 
+/// Counts all that a value holds.
+pub(crate) fn counted(state: &State, value: &Value) -> Result<(), Error> {
+    if let Some(text) = value.as_str() {
+        return budget::read(state, text.len());
+    }
+    match Kind::of(value) {
+        Kind::List(_) | Kind::Tuple(_) | Kind::Dict(_) => {
+            let mut visited = 0;
+            check_depth(state, value, 0, &mut visited)?;
+            state.consume_fuel(visited / VISITS_PER_STEP)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A new list, its depth checked.
 pub(crate) fn sealed(state: &State, value: Value) -> Result<Value, Error> {
     let mut visited = 0;
@@ -236,8 +275,8 @@ fn check_depth(state: &State, value: &Value, depth: usize, visited: &mut u64) ->
         Kind::List(items) | Kind::Tuple(items) => items.iter().try_for_each(&mut each),
         Kind::Dict(dict) => dict.values().try_for_each(&mut each),
         Kind::Own(own) => own.parts().iter().try_for_each(&mut each),
-        // They change later: counted, for no look into them says how deep they will be.
-        Kind::Namespace | Kind::Loop => budget::nest(),
+        // It changes later: counted, for no look into it says how deep it will be.
+        Kind::Loop => budget::nest(),
         _ => Ok(()),
     }
 }

@@ -1,14 +1,15 @@
 //! Objects that the engine lacks: iterators, views, ranges, bound methods and the like.
 
+use std::cmp;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, Value};
+use minijinja::value::{DynObject, Enumerator, Kwargs, Object, ObjectRepr, Value};
 use minijinja::{Error, State};
 
-use super::{Dict, Kind, int, keys, list, tuple};
+use super::{Dict, Kind, int, keys, list, too_large, tuple};
 use crate::error::invalid;
 use crate::methods;
 
@@ -111,7 +112,7 @@ impl Own {
             }
             Self::Range { start, stop, step } => {
                 let length = span(*start, *stop, *step);
-                Some(Ok((0..length).map(|index| int(start + step * index as i128)).collect()))
+                Some(Ok((0..length).map(|index| number(*start, *step, index)).collect()))
             }
             _ => None,
         }
@@ -130,7 +131,7 @@ impl Own {
     /// Item of a range.
     pub(crate) fn at(&self, index: usize) -> Option<Value> {
         let Self::Range { start, stop, step } = self else { return None };
-        (index < span(*start, *stop, *step)).then(|| int(start + step * index as i128))
+        (index < span(*start, *stop, *step)).then(|| number(*start, *step, index))
     }
 
     /// Arguments of a macro; those that it does not name are packed for `varargs` and `kwargs`.
@@ -217,6 +218,15 @@ impl Object for Own {
         }
     }
 
+    /// What the engine compares keys by: each is equal to itself alone, and ranges of the same numbers are equal.
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<cmp::Ordering> {
+        let other = other.downcast_ref::<Self>()?;
+        if same_range(self, other) == Some(true) {
+            return Some(cmp::Ordering::Equal);
+        }
+        Some(std::ptr::from_ref(&**self).cmp(&std::ptr::from_ref(other)))
+    }
+
     fn is_true(self: &Arc<Self>) -> bool {
         match &**self {
             Self::Given | Self::Missing => false,
@@ -287,19 +297,45 @@ pub(crate) fn range(start: i128, stop: i128, step: i128) -> Result<Value, Error>
 
 /// How many numbers a range holds.
 fn span(start: i128, stop: i128, step: i128) -> usize {
-    let span = if step > 0 { stop.saturating_sub(start) } else { start.saturating_sub(stop) };
-    let length = if span <= 0 { 0 } else { (span - 1) / step.saturating_abs().max(1) + 1 };
-    usize::try_from(length).unwrap_or(usize::MAX)
+    if start == stop || (start < stop) != (step > 0) {
+        return 0;
+    }
+    let length = (start.abs_diff(stop) - 1) / step.unsigned_abs().max(1);
+    usize::try_from(length).map_or(usize::MAX, |length| length.saturating_add(1))
+}
+
+/// The number at an index that a range has: itself within bounds, though the way there may not be.
+fn number(start: i128, step: i128, index: usize) -> Value {
+    int(start.wrapping_add(step.wrapping_mul(index as i128)))
+}
+
+/// Whether two ranges hold the same numbers; None where one is no range.
+pub(crate) fn same_range(a: &Own, b: &Own) -> Option<bool> {
+    let (Own::Range { start, step, .. }, Own::Range { start: other, step: by, .. }) = (a, b) else {
+        return None;
+    };
+    let length = a.length();
+    Some(match length {
+        _ if length != b.length() => false,
+        None | Some(0) => true,
+        Some(1) => start == other,
+        Some(_) => start == other && step == by,
+    })
 }
 
 /// A slice of a range is a range.
-pub(crate) fn range_slice(own: &Own, from: i128, to: i128, by: i128) -> Option<Value> {
-    let Own::Range { start, step, .. } = own else { return None };
-    Some(Value::from_object(Own::Range {
-        start: start.saturating_add(step.saturating_mul(from)),
-        stop: start.saturating_add(step.saturating_mul(to)),
-        step: step.saturating_mul(by),
-    }))
+///
+/// # Errors
+/// Where a bound or the step has more than 127 bits.
+pub(crate) fn range_slice(own: &Own, from: i128, to: i128, by: i128) -> Result<Value, Error> {
+    let Own::Range { start, step, .. } = own else { return Ok(Value::UNDEFINED) };
+    let at = |index: i128| step.checked_mul(index).and_then(|steps| start.checked_add(steps));
+    match (at(from), at(to), step.checked_mul(by)) {
+        (Some(start), Some(stop), Some(step)) => {
+            Ok(Value::from_object(Own::Range { start, stop, step }))
+        }
+        _ => Err(too_large("a slice of a range")),
+    }
 }
 
 /// The list that `x|list` and the like make of a single value.

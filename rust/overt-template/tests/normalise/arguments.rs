@@ -108,6 +108,25 @@ fn arguments_that_are_no_object_are_unfit_where_one_is_needed() {
     }
 }
 
+#[test]
+fn integers_that_parsing_would_lose_are_unfit_where_it_is_needed() {
+    let path = "messages[1].tool_calls[0].function.arguments";
+    let text = r#"{"a": [{"id": 12345678901234567890123}]}"#;
+    let sent = json!([user(), assistant(&[call("call_1", json!(text))]), tool("call_1")]);
+    for written in [ITEMS, JSON, ITEMS_OR_TEXT] {
+        let unfit = run(&calling(written), sent.clone(), None).err().unwrap();
+        assert_eq!(unfit.path, path);
+        assert!(unfit.message.contains("12345678901234567890123 at `a[0].id`"), "{unfit}");
+    }
+    for written in [PLAIN, ADDED, EITHER] {
+        let prompt = messages(&calling(written), sent.clone()).prompt;
+        assert_eq!(prompt, format!("[user]u[assistant]f({text})[tool]r"), "{written}");
+    }
+    let edges = r#"{"a": [-9223372036854775808, 18446744073709551615]}"#;
+    let sent = json!([user(), assistant(&[call("call_1", json!(edges))]), tool("call_1")]);
+    assert!(messages(&calling(JSON), sent).prompt.contains(edges));
+}
+
 /// The first call's `{}` in the form of the template, the second call as sent.
 fn sent_normalised(source: &str, sent: &Value) -> Value {
     let mut expected = sent.clone();

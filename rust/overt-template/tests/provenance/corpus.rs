@@ -267,8 +267,9 @@ fn text_of_the_template_in_a_message_is_the_message() {
     let entries = entries(&corpus);
     let texts: Vec<Vec<String>> = entries.iter().map(|entry| literals(&entry.source)).collect();
     let (mut checked, mut branched) = (0u32, 0u32);
+    let asked = ProptestConfig::default();
     let config =
-        ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() };
+        ProptestConfig { cases: asked.cases.max(1500), failure_persistence: None, ..asked };
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let picks = (
         any::<prop::sample::Index>(),
