@@ -176,6 +176,8 @@ def test_empty_templates_in_json_are_none(empty: Any, folder: Path) -> None:
         ([{"name": 1, "template": "x"}], r"chat_template\[0\] must be an object with name"),
         ([{"name": "a"}], r"chat_template\[0\]\.template must be a template's text, not NoneType"),
         ([*NAMED, {"name": "default", "template": "x"}], r"chat_template\[2\]\.template: there are two .*'default'"),
+        ({"": "x"}, r"chat_template\. is a template without a name"),
+        ([{"name": "", "template": "x"}], r"chat_template\[0\]\.template is a template without a name"),
         ({"default": ["x"]}, r"chat_template\.default must be a template's text, not list"),
         ("\ud800{{ a }}", "half a character"),
     ],
@@ -194,6 +196,16 @@ def test_files_that_are_no_json_objects_are_named(content: str, file: str, folde
     (folder / file).write_text(content)
     with pytest.raises(ModelError, match=file):
         prompt_files(str(folder))
+
+
+@pytest.mark.parametrize("hidden", [".jinja", "._rag.jinja", ".rag.jinja"])
+def test_hidden_files_are_no_templates(hidden: str, folder: Path) -> None:
+    at = folder / "additional_chat_templates" / hidden
+    at.parent.mkdir(exist_ok=True)
+    at.write_bytes(b"\xff\x00")
+    assert _held(folder) == {}
+    (at.parent / "rag.jinja").write_text("rag")
+    assert set(_held(folder)) == {"rag"}
 
 
 @pytest.mark.parametrize("file", FILES)

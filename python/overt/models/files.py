@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +44,8 @@ class Tokenizer:
     end_ids: dict[str, int]
     """Those of `END_TOKENS` that it knows."""
     largest_id: int
+    response_template: dict[str, Any] | None = None
+    """The grammar of answers that it declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ class ModelFiles:
     fingerprint: str
     """16 hexadecimal digits that change with the weight files' names or sizes, the config, the tokenizer
     or any of the templates."""
+    response_template: dict[str, Any] | None = None
+    """The grammar of answers that the tokenizer declares."""
 
     @property
     def default_template(self) -> ChatTemplate | None:
@@ -105,54 +108,6 @@ def fingerprint(
     for text in sorted(json.dumps([template.name, template.text]) for template in templates):
         digest.update(text.encode() + b"\0")
     return digest.hexdigest()[:16]
-
-
-def read_json(file: Path, *, wanted: str) -> dict[str, Any]:
-    """The JSON object in `file`. Raises ModelError where there is none; `wanted` says why it is needed."""
-    try:
-        document = json.loads(file.read_bytes())
-    except FileNotFoundError as error:
-        raise ModelError(f"{file} is missing{'; ' + wanted if wanted else ''}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{file} cannot be read as JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise ModelError(f"{file} must hold a JSON object, not a {type(document).__name__}")
-    return document
-
-
-def optional_json(file: Path) -> dict[str, Any]:
-    """The JSON object in `file`, empty where there is no such file. Raises ModelError."""
-    return read_json(file, wanted="") if os.path.lexists(file) else {}
-
-
-def text_config(config: dict[str, Any]) -> dict[str, Any]:
-    """The language model's part of a config (a model with vision keeps it under `text_config`)."""
-    inner = config.get("text_config")
-    return inner if isinstance(inner, dict) else config
-
-
-def max_model_len(config: dict[str, Any], where: str) -> int:
-    """Tokens of the longest sequence a config allows, its RoPE scaling applied. Raises ModelError."""
-    text = text_config(config)
-    length = text.get("max_position_embeddings", text.get("n_positions"))
-    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise ModelError(
-            f"{where}: max_position_embeddings is {length!r}; it must be a positive integer, the longest "
-            f"sequence the model was made for"
-        )
-    rope = text.get("rope_parameters") or text.get("rope_scaling") or {}
-    if not isinstance(rope, dict):
-        raise ModelError(f"{where}: the RoPE parameters are a {type(rope).__name__}, not an object")
-    kind = rope.get("rope_type", rope.get("type"))
-    factor = rope.get("factor", 1.0)
-    # Gemma 3 states the scaled length; so do llama3 and longrope, which are not listed here.
-    if str(text.get("model_type", "")).startswith("gemma3") or not isinstance(factor, int | float):
-        return length
-    if kind == "yarn":
-        return max(length, int(rope.get("original_max_position_embeddings", length) * factor))
-    if kind in ("linear", "dynamic"):
-        return int(length * factor)
-    return length
 
 
 # Texts of tokens that end a turn or a document, in the vocabularies of the families we know.

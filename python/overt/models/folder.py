@@ -3,41 +3,31 @@
 from pathlib import Path
 from typing import Any
 
-from overt.models.files import ModelError, optional_json, read_json, text_config
+from overt.models.checked import optional_json, read_json, table, text
+from overt.models.configs import check_config, check_generation
+from overt.models.files import ModelError
 
 INDEX = "model.safetensors.index.json"
 
 
 def configs(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The content of config.json and of generation_config.json, which may lack. Raises ModelError."""
-    config = read_json(folder / "config.json", wanted="a model folder needs it")
-    return config, optional_json(folder / "generation_config.json")
-
-
-def vocab_size(config: dict[str, Any], where: str) -> int:
-    """Logits a position. Raises ModelError where the config at `where` does not say it."""
-    size = text_config(config).get("vocab_size")
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        raise ModelError(f"{where}: vocab_size is {size!r}, not a positive integer")
-    return size
-
-
-def stated_ends(config: dict[str, Any], generation: dict[str, Any]) -> list[int]:
-    """The tokens that end a text as generation_config.json and config.json say."""
-    ends: list[int] = []
-    for stated in (generation.get("eos_token_id"), text_config(config).get("eos_token_id")):
-        ends += [item for item in (stated if isinstance(stated, list) else [stated]) if isinstance(item, int)]
-    return ends
+    """The content of config.json and of generation_config.json, which may lack, checked. Raises ModelError."""
+    file, generation_file = folder / "config.json", folder / "generation_config.json"
+    config, generation = read_json(file, wanted="a model folder needs it"), optional_json(generation_file)
+    check_config(config, str(file))
+    check_generation(generation, str(generation_file))
+    return config, generation
 
 
 def weight_files(folder: Path) -> list[Path]:
     """The folder's safetensors: the shards its index names, or its only file. Raises ModelError."""
     index = folder / INDEX
     if index.is_file():
-        shards = read_json(index, wanted="").get("weight_map")
-        if not isinstance(shards, dict) or not shards:
+        shards = table(read_json(index, wanted="").get("weight_map"), f"{index}: weight_map")
+        if not shards:
             raise ModelError(f"{index} has no weight_map; download the model again")
-        files = [folder / str(shard) for shard in sorted(set(shards.values()))]
+        named = {text(shard, f"{index}: weight_map.{tensor}", "a file's name") for tensor, shard in shards.items()}
+        files = [folder / shard for shard in sorted(named)]
     else:
         files = sorted(folder.glob("*.safetensors"))
     missing = [file.name for file in files if not file.is_file()]

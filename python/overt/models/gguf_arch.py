@@ -56,7 +56,7 @@ class Arch:
 
 
 def _llama(file: GgufFile, prefix: str, config: dict[str, Any]) -> dict[str, Any]:
-    rotary = file.get(f"{prefix}rope.dimension_count", int, config["head_dim"])
+    rotary = _need(file, f"{prefix}rope.dimension_count", int, config["head_dim"])
     if rotary != config["head_dim"]:
         raise ModelError(
             f"{file.path}: RoPE over {rotary} of {config['head_dim']} dimensions of a head is not known for "
@@ -70,14 +70,14 @@ def _llama(file: GgufFile, prefix: str, config: dict[str, Any]) -> dict[str, Any
 
 def _gemma3(file: GgufFile, prefix: str, config: dict[str, Any]) -> dict[str, Any]:
     theta = config["rope_parameters"].pop("rope_theta")
-    local = file.get(f"{prefix}rope.freq_base_swa", float, 10_000.0)
+    local = _need(file, f"{prefix}rope.freq_base_swa", float, 10_000.0)
     heads = config["num_attention_heads"]
     # Only the 27B model (62 layers) scales its queries by the hidden size a head instead of the head's own.
     largest = config["num_hidden_layers"] == 62
     return {
         "query_pre_attn_scalar": config["hidden_size"] // heads if largest else config["head_dim"],
         "sliding_window": _need(file, f"{prefix}attention.sliding_window", int),
-        "sliding_window_pattern": file.get(f"{prefix}attention.sliding_window_pattern", int, 6),
+        "sliding_window_pattern": _need(file, f"{prefix}attention.sliding_window_pattern", int, 6),
         "final_logit_softcapping": file.get(f"{prefix}final_logit_softcapping", float) or None,
         "rope_parameters": {
             "full_attention": {**config["rope_parameters"], "rope_theta": theta},
@@ -127,6 +127,12 @@ def config_of(file: GgufFile) -> dict[str, Any]:
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
         raise ModelError(f"{file.path}: tensor token_embd.weight is missing; the file is no complete model")
+    layers = _need(file, f"{prefix}block_count", int)
+    if layers > len(file.tensors):
+        raise ModelError(
+            f"{file.path}: metadata {prefix}block_count is {layers}, and the file has {len(file.tensors)} tensors; "
+            f"it is no complete model"
+        )
     heads = _need(file, f"{prefix}attention.head_count", int)
     hidden = _need(file, f"{prefix}embedding_length", int)
     config: dict[str, Any] = {
@@ -134,16 +140,21 @@ def config_of(file: GgufFile) -> dict[str, Any]:
         "architectures": [arch.model_class],
         "hidden_size": hidden,
         "intermediate_size": _need(file, f"{prefix}feed_forward_length", int),
-        "num_hidden_layers": _need(file, f"{prefix}block_count", int),
+        "num_hidden_layers": layers,
         "num_attention_heads": heads,
-        "num_key_value_heads": file.get(f"{prefix}attention.head_count_kv", int, heads),
-        "head_dim": file.get(f"{prefix}attention.key_length", int, hidden // heads),
+        "num_key_value_heads": _need(file, f"{prefix}attention.head_count_kv", int, heads),
+        "head_dim": _need(file, f"{prefix}attention.key_length", int, hidden // heads),
         "rms_norm_eps": _need(file, f"{prefix}attention.layer_norm_rms_epsilon", float),
         "max_position_embeddings": _need(file, f"{prefix}context_length", int),
         "rope_parameters": _rope(file, prefix, arch),
         "vocab_size": embedding.shape[0],
         "tie_word_embeddings": "output.weight" not in file.tensors,
     }
+    if heads % config["num_key_value_heads"]:
+        raise ModelError(
+            f"{file.path}: metadata {prefix}attention.head_count_kv is {config['num_key_value_heads']}; it must "
+            f"divide the {heads} of attention.head_count"
+        )
     for ours, theirs in (("bos", "bos"), ("eos", "eos"), ("pad", "padding")):
         config[f"{ours}_token_id"] = file.get(f"tokenizer.ggml.{theirs}_token_id", int)
     return config | arch.more(file, prefix, config)
@@ -172,7 +183,7 @@ def tensor_name(arch: Arch, name: str) -> str | None:
 def _rope(file: GgufFile, prefix: str, arch: Arch) -> dict[str, Any]:
     rope: dict[str, Any] = {
         "rope_type": "default",
-        "rope_theta": file.get(f"{prefix}rope.freq_base", float, arch.rope_theta),
+        "rope_theta": _need(file, f"{prefix}rope.freq_base", float, arch.rope_theta),
     }
     kind = file.get(f"{prefix}rope.scaling.type", str, "none")
     if kind == "none":
@@ -186,8 +197,9 @@ def _rope(file: GgufFile, prefix: str, arch: Arch) -> dict[str, Any]:
     return rope
 
 
-def _need(file: GgufFile, key: str, kind: type) -> Any:
-    value = file.get(key, kind)
+def _need(file: GgufFile, key: str, kind: type, default: Any = None) -> Any:
+    """Metadata `key`, which must be positive, or `default`. Raises ModelError, also where there is neither."""
+    value = file.get(key, kind, default)
     if value is None:
         raise ModelError(f"{file.path}: metadata {key} is missing; convert the model again")
     if not value > 0:

@@ -1,5 +1,6 @@
 """Reads a GGUF file's header: metadata and the list of tensors. Tensor data stays in the mapped file."""
 
+import math
 import mmap
 import struct
 from dataclasses import dataclass
@@ -41,19 +42,33 @@ class GgufFile:
     def get(self, key: str, kind: type, default: Any = None) -> Any:
         """Metadata `key` as a `kind`, or `default` where the file lacks it.
 
-        Raises ModelError where it is of another type.
+        Raises ModelError where it is of another type, or no finite number.
         """
         value = self.metadata.get(key)
         if value is None:
             return default
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        if kind is float and type(value) is int:
             return float(value)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ModelError(
-                f"{self.path}: metadata {key} is a {type(value).__name__} where a {kind.__name__} is "
-                f"needed; convert the model again with a current converter"
-            )
+        if type(value) is not kind:
+            raise self._wrong(key, f"a {type(value).__name__} where a {kind.__name__}")
+        if type(value) is float and not math.isfinite(value):
+            raise self._wrong(key, f"{value} where a finite number")
         return value
+
+    def values(self, key: str, kind: type) -> list[Any] | None:
+        """Metadata `key` as a list of `kind`, or None where the file lacks it. Raises ModelError as `get` does."""
+        found: list[Any] | None = self.get(key, list)
+        # An array's values are of one type.
+        if found and type(found[0]) is not kind:
+            raise self._wrong(key, f"a list of {type(found[0]).__name__} where one of {kind.__name__}")
+        if found and kind is float and not all(map(math.isfinite, found)):
+            raise self._wrong(key, "a list with an infinity or no number where one of finite numbers")
+        return found
+
+    def _wrong(self, key: str, what: str) -> ModelError:
+        return ModelError(
+            f"{self.path}: metadata {key} is {what} is needed; convert the model again with a current converter"
+        )
 
 
 class _Cursor:
@@ -141,7 +156,7 @@ def read(path: Path) -> GgufFile:
             f"{path} is damaged or truncated at byte {cursor.at} of {len(data)}: {error}; download it again"
         ) from error
     alignment = metadata.get("general.alignment", 32)
-    if not isinstance(alignment, int) or alignment < 1:
+    if type(alignment) is not int or alignment < 1:
         raise ModelError(f"{path}: general.alignment is {alignment!r}; it must be a positive integer")
     start = -(-cursor.at // alignment) * alignment
     placed = {name: TensorInfo(name, shape, kind, start + offset) for name, shape, kind, offset in tensors}

@@ -56,18 +56,17 @@ def tokenizer_of(file: GgufFile) -> Tokenizer:
         raise ModelError(
             f"{file.path}: tokenizer {model!r} is not known (known: gpt2, llama); give the model's own with --tokenizer"
         )
-    special = {}
+    special, indices = {}, {}
     named = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
     for ours, theirs in named.items():
         index = file.get(f"tokenizer.ggml.{theirs}_token_id", int)
         # Some converters write 2^32 - 1 for "none".
         if index is not None and 0 <= index < len(vocabulary.tokens):
-            special[ours] = vocabulary.tokens[index]
+            special[ours], indices[ours] = vocabulary.tokens[index], index
     add_bos = file.get("tokenizer.ggml.add_bos_token", bool, add_bos_default) and "bos_token" in special
     add_eos = file.get("tokenizer.ggml.add_eos_token", bool, False) and "eos_token" in special
-    document["post_processor"] = _template(
-        vocabulary, special["bos_token"] if add_bos else None, special["eos_token"] if add_eos else None
-    )
+    around = [name for name, there in (("bos_token", add_bos), ("eos_token", add_eos)) if there]
+    document["post_processor"] = _template({name: (special[name], indices[name]) for name in around})
     ids = vocabulary.ids()
     return Tokenizer(
         tokenizer_json=json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"),
@@ -85,12 +84,14 @@ def ends_of(file: GgufFile) -> tuple[int, ...]:
 
 
 def _vocabulary(file: GgufFile) -> _Vocabulary:
-    tokens = file.get("tokenizer.ggml.tokens", list)
-    if not tokens or not isinstance(tokens[0], str):
+    tokens = file.values("tokenizer.ggml.tokens", str)
+    if not tokens:
         raise ModelError(
             f"{file.path} holds no vocabulary (tokenizer.ggml.tokens); give the model's own tokenizer with --tokenizer"
         )
-    kinds = file.get("tokenizer.ggml.token_type", list, [1] * len(tokens))
+    kinds = file.values("tokenizer.ggml.token_type", int)
+    if kinds is None:
+        kinds = [1] * len(tokens)
     if len(kinds) != len(tokens):
         raise ModelError(f"{file.path}: {len(tokens)} tokens but {len(kinds)} token types: it is damaged")
     return _Vocabulary(tokens, kinds)
@@ -112,12 +113,12 @@ def _byte_level(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
             f"{file.path}: pre-tokenizer {name!r} is not known (known: {', '.join(sorted(PRE_TOKENIZERS))}); "
             f"give the model's own tokenizer with --tokenizer"
         )
-    merges = file.get("tokenizer.ggml.merges", list)
+    merges = file.values("tokenizer.ggml.merges", str)
     if merges is None:
         raise ModelError(
             f"{file.path} holds no merges (tokenizer.ggml.merges); give the model's own tokenizer with --tokenizer"
         )
-    pairs = [str(merge).split(" ", 1) for merge in merges]
+    pairs = [merge.split(" ", 1) for merge in merges]
     broken = next((merge for merge, pair in zip(merges, pairs, strict=True) if len(pair) != 2), None)
     if broken is not None:
         raise ModelError(f"{file.path}: merge {broken!r} is no pair of tokens; the file is damaged")
@@ -146,7 +147,7 @@ def _byte_level(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
 
 
 def _sentencepiece(file: GgufFile, vocabulary: _Vocabulary) -> dict[str, Any]:
-    scores = file.get("tokenizer.ggml.scores", list)
+    scores = file.values("tokenizer.ggml.scores", float)
     if scores is None or len(scores) != len(vocabulary.tokens):
         raise ModelError(
             f"{file.path}: the vocabulary's scores (tokenizer.ggml.scores) are missing or incomplete; give a "
@@ -205,21 +206,24 @@ def _merges(vocabulary: _Vocabulary, scores: list[float], ids: dict[str, int]) -
     return [(left, right) for *_, left, right in found]
 
 
-def _template(vocabulary: _Vocabulary, bos: str | None, eos: str | None) -> dict[str, Any] | None:
-    """A post-processor that puts bos before a text and eos behind it."""
-    if bos is None and eos is None:
+def _template(tokens: dict[str, tuple[str, int]]) -> dict[str, Any] | None:
+    """A post-processor that puts bos_token before a text and eos_token behind it, those of them that are in `tokens`,
+    with their ids."""
+    if not tokens:
         return None
-    ids = vocabulary.ids()
 
     def around(sequence: str, kind: int) -> list[dict[str, Any]]:
-        parts = [("SpecialToken", bos), ("Sequence", sequence), ("SpecialToken", eos)]
+        parts = [
+            ("SpecialToken", tokens.get("bos_token", (None, 0))[0]),
+            ("Sequence", sequence),
+            ("SpecialToken", tokens.get("eos_token", (None, 0))[0]),
+        ]
         return [{part: {"id": name, "type_id": kind}} for part, name in parts if name is not None]
 
     return {
         "type": "TemplateProcessing",
         "single": around("A", 0),
         "pair": around("A", 0) + around("B", 1),
-        "special_tokens": {
-            token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in (bos, eos) if token
-        },
+        # Ids as the file has them: a vocabulary may have a token's text twice, or call the token unused.
+        "special_tokens": {token: {"id": token, "ids": [index], "tokens": [token]} for token, index in tokens.values()},
     }

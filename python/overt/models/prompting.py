@@ -5,14 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from overt.models import gguf_arch, gguf_tokenizer, templates, tokenizer_files
-from overt.models.files import (
-    ChatTemplate,
-    ModelError,
-    Tokenizer,
-    choose_template,
-    max_model_len,
-    optional_json,
-)
+from overt.models.checked import optional_json
+from overt.models.configs import check_config, max_model_len
+from overt.models.files import ChatTemplate, ModelError, Tokenizer, choose_template
 from overt.models.places import Place, locate, locate_tokenizer
 
 
@@ -68,7 +63,9 @@ def prompt_files(model: str, *, tokenizer: str | None = None, chat_template: str
     if read.tokenizer is not None:
         special_tokens = read.tokenizer.special_tokens
     else:
-        special_tokens = tokenizer_files.special_tokens(place.folder) if place.folder is not None else {}
+        folder = place.folder
+        file = tokenizer_files.file_of(place.path)
+        special_tokens = {} if folder is None else tokenizer_files.special_tokens(folder, file, {})
     return PromptFiles(
         source=model,
         name=place.name,
@@ -128,8 +125,12 @@ def _tokenizer(place: Place, *, required: bool) -> Tokenizer | None:
 
 def _max_model_len(place: Place) -> int | None:
     """What the config states; a model that could not be served may still have prompts, so that it may state none."""
-    config = optional_json(place.path / "config.json") if place.kind == "folder" else {}
+    file = place.path / "config.json" if place.kind == "folder" else place.path
+    config = optional_json(file) if place.kind == "folder" else {}
     try:
-        return max_model_len(gguf_arch.config_of(place.gguf) if place.gguf is not None else config, str(place.path))
+        if place.gguf is not None:
+            config = gguf_arch.config_of(place.gguf)
+        check_config(config, str(file))
+        return max_model_len(config, str(file))
     except ModelError:
         return None

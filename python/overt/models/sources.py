@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from overt.models import folder, gguf_arch, gguf_tokenizer, tokenizer_files
-from overt.models.files import ModelError, ModelFiles, Tokenizer, fingerprint, max_model_len
+from overt.models.configs import max_model_len, stated_ends, vocab_size
+from overt.models.files import ModelError, ModelFiles, Tokenizer, fingerprint
 from overt.models.places import Place, locate
 from overt.models.prompting import Prompting, read_prompting
 
@@ -24,14 +25,14 @@ def resolve(model: str, *, tokenizer: str | None = None, chat_template: str | No
     prompting = read_prompting(place, tokenizer=tokenizer, chat_template=chat_template)
     # The error of the reader says what is missing and what to do.
     read = prompting.tokenizer or tokenizer_files.read(place.path)
-    size = folder.vocab_size(config, where)
+    size = vocab_size(config, where)
     if tokenizer is not None and read.largest_id >= size:
         raise ModelError(
             f"--tokenizer {tokenizer} has token ids up to {read.largest_id}, and {place.name} knows {size} tokens; "
             f"give a tokenizer made for this model"
         )
     if place.gguf is None:
-        stated, weights = folder.stated_ends(config, generation), folder.weight_files(place.path)
+        stated, weights = stated_ends(config, generation), folder.weight_files(place.path)
         ends = _ends(stated, prompting, read, foreign=tokenizer is not None)
     else:
         ends = _ends(gguf_tokenizer.ends_of(place.gguf), prompting, read, foreign=tokenizer is not None)
@@ -52,6 +53,7 @@ def resolve(model: str, *, tokenizer: str | None = None, chat_template: str | No
         max_model_len=max_model_len(config, where),
         vocab_size=size,
         fingerprint=fingerprint(weights, config, read.tokenizer_json, prompting.chat_templates),
+        response_template=read.response_template,
     )
 
 

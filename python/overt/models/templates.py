@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from overt.models.files import ChatTemplate, ModelError, optional_json
+from overt.models import checked
+from overt.models.files import ChatTemplate, ModelError
 from overt.models.gguf_file import GgufFile
 
 DEFAULT = "default"
@@ -38,16 +39,20 @@ def of_gguf(file: GgufFile) -> Templates:
     keys = {key.removeprefix(f"{KEY}."): key for key in sorted(file.metadata) if key.startswith(f"{KEY}.")}
     if KEY in file.metadata:
         keys = {DEFAULT: KEY} | {name: key for name, key in keys.items() if name != DEFAULT}
-    for name in file.get(f"{KEY}s", list, []):
+    for name in file.values(f"{KEY}s", str) or ():
         if name not in keys:
             raise ModelError(f"{file.path}: metadata {KEY}s names {name!r}, and there is no {KEY}.{name}{_INSTEAD}")
     texts = {name: file.get(key, str) for name, key in keys.items()}
-    return tuple(ChatTemplate(name, text, f"{keys[name]} (GGUF metadata)") for name, text in texts.items() if text)
+    return tuple(
+        _template(name, text, f"{keys[name]} (GGUF metadata)", f"{file.path}: metadata {keys[name]}")
+        for name, text in texts.items()
+        if text
+    )
 
 
 def of_file(file: Path, source: str) -> Templates:
     """The template that is the whole of `file`, as the default. Raises ModelError where it is none."""
-    return (_checked(DEFAULT, _text(file, source, ""), source, source),)
+    return (_template(DEFAULT, _text(file, source, ""), source, source),)
 
 
 def given(asked: str, of_checkpoint: Callable[[], Templates], *, model: str) -> Templates:
@@ -57,7 +62,7 @@ def given(asked: str, of_checkpoint: Callable[[], Templates], *, model: str) -> 
     is the checkpoint asked, so that a file helps where its own templates are broken. Raises ModelError.
     """
     if any(mark in asked for mark in MARKS):
-        return (_checked(DEFAULT, asked, "--chat-template (inline)", "--chat-template"),)
+        return (_template(DEFAULT, asked, "--chat-template (inline)", "--chat-template"),)
     path = os.path.expanduser(asked)
     if os.path.exists(path) and not os.path.isdir(path):
         return of_file(Path(path), f"--chat-template {path}")
@@ -93,11 +98,14 @@ def _of_tokenizer(folder: Path) -> Templates:
     if os.path.lexists(folder / FILE):
         files[DEFAULT] = FILE
     for file in sorted((folder / FOLDER).glob("*.jinja")):
+        # Hidden files are the system's own, and one may have nothing before the dot to be called by.
+        if file.name.startswith("."):
+            continue
         files[file.name.removesuffix(".jinja")] = f"{FOLDER}/{file.name}"
     if files:
         # Files stand for all that tokenizer_config.json says, a name that only it has included.
         return tuple(
-            _checked(name, _text(folder / at, str(folder / at), _INSTEAD), at, str(folder / at))
+            _template(name, _text(folder / at, str(folder / at), _INSTEAD), at, str(folder / at))
             for name, at in files.items()
         )
     return _stated(folder / "tokenizer_config.json")
@@ -105,7 +113,7 @@ def _of_tokenizer(folder: Path) -> Templates:
 
 def _stated(file: Path) -> Templates:
     """The templates that chat_template in the JSON `file` states: a text, or several by name."""
-    value, where = optional_json(file).get("chat_template"), f"{file}: chat_template"
+    value, where = checked.optional_json(file).get("chat_template"), f"{file}: chat_template"
     if isinstance(value, str):
         entries = [(DEFAULT, value, where)]
     elif isinstance(value, dict):
@@ -125,7 +133,7 @@ def _stated(file: Path) -> Templates:
             raise ModelError(f"{at} must be a template's text, not {type(text).__name__}{_INSTEAD}")
         if name in found:
             raise ModelError(f"{at}: there are two templates called {name!r}{_INSTEAD}")
-        found[name] = _checked(name, text, file.name if isinstance(value, str) else f"{file.name} ({name})", at)
+        found[name] = _template(name, text, file.name if isinstance(value, str) else f"{file.name} ({name})", at)
     # An empty text is how some base models say that they have none.
     return tuple(template for template in found.values() if template.text.strip())
 
@@ -151,9 +159,7 @@ def _text(file: Path, where: str, instead: str) -> str:
     return text
 
 
-def _checked(name: str, text: str, source: str, where: str) -> ChatTemplate:
-    try:
-        (name + text).encode()
-    except UnicodeEncodeError as error:
-        raise ModelError(f"{where} holds half a character (a lone surrogate); write it as UTF-8") from error
-    return ChatTemplate(name, text, source)
+def _template(name: str, text: str, source: str, where: str) -> ChatTemplate:
+    if not name:
+        raise ModelError(f"{where} is a template without a name; it must have one{_INSTEAD}")
+    return ChatTemplate(checked.text(name, where), checked.text(text, where), source)

@@ -181,7 +181,7 @@ fn held(text: &str, strings: &[String], languages: &[&Language]) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2000)))]
 
     #[test]
     fn what_can_match_nothing_is_refused((pattern, language) in pattern()) {
