@@ -10,6 +10,7 @@ __all__ = [
     "PARAM_COLUMNS",
     "Engine",
     "Front",
+    "Parser",
     "Prompts",
     "RequestError",
     "Template",
@@ -20,8 +21,13 @@ __all__ = [
     "bench",
     "cannot_start",
     "error_body",
+    "grammar",
     "json_outline",
     "normalisations",
+    "reasoning_parsers",
+    "register_format",
+    "tool_parsers",
+    "write_calls",
 ]
 
 __version__: Final[str]
@@ -173,6 +179,52 @@ class Engine:
 def cannot_start(fd: int, message: str) -> None:
     """Tells the API process, over its link (owned from now on), why the model cannot be served."""
 
+# --- parsers --------------------------------------------------------------------------------------
+
+@final
+class Parser:
+    """Reads the output of one choice (see overt/parsers.py)."""
+
+    def __new__(
+        cls,
+        tool_parser: str | None,
+        reasoning_parser: str | None,
+        tools: bytes,
+        tool_choice: str,
+        named: str | None,
+        prompt_tail: str,
+        seed: int,
+    ) -> Parser:
+        """`tools` is a JSON list; `tool_choice` is "none", "auto", "required" or, with its name in `named`, "named".
+
+        Raises ValueError for what is unknown or no JSON.
+        """
+
+    def push(self, text: str, special: bool) -> list[tuple[str, int | None, str | None, str | None, str]]:
+        """(kind, index, id, name, text) of what a piece said."""
+
+    def finish(self) -> list[tuple[str, int | None, str | None, str | None, str]]:
+        """The same of what was held back."""
+
+def register_format(description: str) -> str:
+    """Makes a format known by its names, for the life of the process; returns its name. `description` is JSON (see
+    docs/answers.md). Raises ValueError for what it cannot be.
+    """
+
+def tool_parsers() -> list[str]:
+    """Names of the formats of tool calls, sorted."""
+
+def reasoning_parsers() -> list[str]:
+    """Names of the formats of reasoning, sorted."""
+
+def write_calls(parser: str, calls: bytes, tools: bytes) -> str:
+    """Calls as a model of this format writes them; `calls` is a JSON list of `{"name", "arguments"}`, `tools` one of
+    tools. Raises ValueError for an unknown format and for what is no such JSON.
+    """
+
+def grammar() -> bytes:
+    """What constrained outputs are held to, as JSON: white space, limits, keywords of schemas."""
+
 # --- API process ----------------------------------------------------------------------------------
 
 @final
@@ -191,6 +243,13 @@ class Front:
     @property
     def parser(self) -> str | None:
         """The format that tool calls are read in, once ready; None: they stay text."""
+
+    @property
+    def reading(self) -> bytes | None:
+        """The formats that outputs are read in, and why, as JSON, once ready."""
+
+    def pieces(self, text: str) -> list[tuple[str, bool]]:
+        """`text` cut into special tokens of the model (true) and the texts between them."""
 
     @property
     def wake_fd(self) -> int:
@@ -212,10 +271,11 @@ class Front:
     def fills_gaps(self) -> bool:
         """Whether the model's vocabulary has tokens for prompts with a gap (`suffix`), once ready."""
 
-    def start(self, handle: int) -> int | None:
+    def start(self, handle: int) -> list[tuple[str, int | str, str, str]]:
         """The headers go out before the first token: later errors are frames.
 
-        Returns `max_tokens` as applied, where the request asked for more than fits.
+        Returns (field, applied, reason, label to count it under) of the fields that were changed for the prompt's
+        sake.
         """
 
     def abort(self, handle: int) -> None:
@@ -224,29 +284,29 @@ class Front:
     def hold(self, handle: int, on: bool) -> None:
         """The connection is (no longer) writable: bytes wait in the request's outbox meanwhile."""
 
-    def take_ready(self) -> list[tuple[int, bool, int, bytes, int | None]]:
-        """(handle, ended, status, bytes, max_tokens) for every request with something to write.
+    def take_ready(self) -> list[tuple[int, bool, int, bytes, list[tuple[str, int | str, str, str]]]]:
+        """(handle, ended, status, bytes, adapted) for every request with something to write.
 
         status is 200 or an error's status on the first item of a handle, 0 on later ones. An error before the headers
-        is one ended item whose bytes are the JSON error; a non-streamed answer is one ended item. max_tokens is given
-        with the first item of a handle where the request asked for more than fits: what was applied instead.
+        is one ended item whose bytes are the JSON error; a non-streamed answer is one ended item. adapted is empty
+        but with the first item of a handle that `start` was not called for: what that would have returned.
         """
 
-    def tokenize(self, protocol: str, body: bytes, params: Any) -> list[int]:
-        """Token ids of a body's `messages` ("chat") or `prompt` ("completions"); `params` as for `submit`. Run it off
-        the loop.
+    def tokenize(
+        self, protocol: str, body: bytes, params: Any
+    ) -> tuple[list[int], list[tuple[str, int | str, str, str]]]:
+        """Token ids of a body's `messages` ("chat") or `prompt` ("completions"), and the fields that were changed, as
+        `start` tells them; `params` as for `submit`. Run it off the loop.
 
         Raises RequestError.
         """
 
     def show(self, protocol: str, body: bytes, params: Any) -> bytes:
-        """A body's prompts as the model would see them, as JSON (see api/openai/render.py). Run it off the loop.
+        """A body's prompts as the model would see them and the fields that were changed for them (`prompts` and
+        `adapted`), as JSON (see api/openai/render.py). Run it off the loop.
 
-        Raises RequestError.
+        Raises RequestError where an answer would be refused for its prompt.
         """
-
-    def special_tokens_in(self, text: str) -> list[str]:
-        """The special tokens that a client's text spells, each once, in order."""
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """Text of ids. Raises RequestError for an id outside the vocabulary."""
@@ -274,9 +334,6 @@ class Prompts:
 
     def show(self, protocol: str, body: bytes, params: Any) -> bytes:
         """As `Front.show`."""
-
-    def special_tokens_in(self, text: str) -> list[str]:
-        """As `Front.special_tokens_in`."""
 
 class RequestError(Exception):
     """A request that cannot be served: `args` is (status, message, type, param, code)."""

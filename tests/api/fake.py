@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -16,6 +17,7 @@ from overt.api.app import create_app
 from overt.api.protocol import Protocol
 from overt.api.state import State, make_state
 from overt.cli.config import ServeConfig
+from overt.contract.effects import Late
 
 STATS = {
     "requests_running": 1,
@@ -75,13 +77,23 @@ class FakeFront:
     """The core's `Front`, answered by `respond` (called with each request as it is submitted)."""
 
     parser: str | None = "hermes"
+    reading = json.dumps(
+        {
+            "tool_call_parser": "hermes",
+            "tool_call_parser_reason": "made up",
+            "reasoning_parser": "qwen3",
+            "reasoning_parser_reason": "made up",
+            "constrains": True,
+            "bounds_thinking": True,
+        }
+    ).encode()
     fills_gaps = False
 
     def __init__(self) -> None:
         self.wake_fd, self._wake = os.pipe()
         os.set_blocking(self.wake_fd, False)
         self._lock = threading.Lock()
-        self._ready: list[tuple[int, bool, int, bytes, int | None]] = []
+        self._ready: list[tuple[int, bool, int, bytes, list[Late]]] = []
         self.respond: Callable[[Submitted], None] = lambda request: None
         self.requests: list[Submitted] = []
         self.aborted: list[int] = []
@@ -94,10 +106,10 @@ class FakeFront:
 
     def give(self, handle: int, ended: bool, status: int, data: bytes) -> None:
         with self._lock:
-            self._ready.append((handle, ended, status, data, None))
+            self._ready.append((handle, ended, status, data, []))
         os.write(self._wake, b"x")
 
-    def take_ready(self) -> list[tuple[int, bool, int, bytes, int | None]]:
+    def take_ready(self) -> list[tuple[int, bool, int, bytes, list[Late]]]:
         with suppress(BlockingIOError):
             os.read(self.wake_fd, 4096)
         with self._lock:
@@ -114,8 +126,9 @@ class FakeFront:
         if self.probe_status is not None:
             self.give(handle, True, self.probe_status, b"{}")
 
-    def start(self, handle: int) -> None:
+    def start(self, handle: int) -> list[Late]:
         self.started.append(handle)
+        return []
 
     def abort(self, handle: int) -> None:
         self.aborted.append(handle)
@@ -129,21 +142,24 @@ class FakeFront:
     def stats(self) -> bytes:
         return json.dumps(STATS).encode()
 
-    def special_tokens_in(self, text: str) -> list[str]:
-        return ["<special>"] if "<special>" in text else []
-
-    def tokenize(self, protocol: str, body: bytes, params: Any) -> list[int]:
+    def tokenize(self, protocol: str, body: bytes, params: Any) -> tuple[list[int], list[Late]]:
         special = params.add_special_tokens
         text = str(json.loads(body).get("prompt") or json.loads(body)["messages"])
         if "forbidden" in text:
             raise RequestError(400, "`prompt` is forbidden.", "invalid_request_error", "prompt", None)
-        return [len(text), int(params.add_generation_prompt), -1 if special is None else int(special)]
+        ids = [len(text), int(params.add_generation_prompt), -1 if special is None else int(special)]
+        spelled = ("messages[0].content", "special tokens", "`<special>` in it is read as such", "messages")
+        return ids, [spelled] if "<special>" in text else []
 
     def token_strings(self, ids: list[int]) -> list[str]:
         return [f"<{id}>" for id in ids]
 
     def detokenize(self, ids: list[int]) -> str:
         return " ".join(map(str, ids))
+
+    def pieces(self, text: str) -> list[tuple[str, bool]]:
+        parts = re.split(r"(<\|[a-z_]+\|>)", text)
+        return [(part, bool(index % 2)) for index, part in enumerate(parts) if part]
 
     def close(self) -> None:
         self.healthy = (False, "The server is stopping.")

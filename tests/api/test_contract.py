@@ -12,6 +12,7 @@ from api.fake import FakeFront, running, state_of
 from api.fake import post as raw_post
 from overt.api.app import create_app
 from overt.api.state import State
+from overt.contract.effects import Late
 from overt.contract.fields import FIELDS
 
 CHAT: dict[str, Any] = {"model": "tiny", "messages": [{"role": "user", "content": "hi"}]}
@@ -99,8 +100,9 @@ def test_a_clamp_is_told_and_counted_with_the_others() -> None:
         front = server.front
 
         def clamp(request: Any) -> None:
+            adapted: list[Late] = [("max_tokens", 7, "there is no room for more", "max_tokens")]
             with front._lock:
-                front._ready.append((request.handle, True, 200, b"{}", 7))
+                front._ready.append((request.handle, True, 200, b"{}", adapted))
             os.write(front._wake, b"x")
 
         front.respond = clamp

@@ -43,6 +43,10 @@ def parsed(line: str, **environ: str) -> ServeConfig:
         ("--enable-request-id-headers", {"request_id_headers": True}),
         ("--profile vllm --strict --report always", {"profile": "vllm", "strict": True, "report": "always"}),
         (
+            "--tool-call-parser response_template --reasoning-parser hf",
+            {"tool_call_parser": "response_template", "reasoning_parser": "hf"},
+        ),
+        (
             "--reasoning-field reasoning --reasoning-parser none",
             {"reasoning_field": "reasoning", "reasoning_parser": "none"},
         ),
@@ -117,14 +121,24 @@ def test_every_row_of_the_tables_is_read() -> None:
         ("--tp-size 8", "--tp-size 8: a model runs on one device"),
         ("-tp 2", "-tp 2: a model runs on one device"),
         ("--ssl-keyfile x", "let a proxy in front of it end TLS"),
-        ("--reasoning-parser deepseek_r1", "invalid choice: 'deepseek_r1'"),
-        ("--tool-call-parser llama3_json", "invalid choice: 'llama3_json'"),
+        (
+            "--reasoning-parser deepseek_r9",
+            "'deepseek_r9' is no format that is known; did you mean deepseek_r1? There are ",
+        ),
+        (
+            "--tool-call-parser lama3_json",
+            "'lama3_json' is no format that is known; did you mean llama3_json? There are ",
+        ),
         ("--profile tgi", "invalid choice: 'tgi'"),
         ("--enable-lorra", "there is no flag --enable-lorra; did you mean --enable-lora?"),
         ("--api-keys x", "there is no flag --api-keys; did you mean --api-key?"),
         ("--metrics-compat vllm,tgi", "'tgi' is not known"),
         ("--root-path x", "'x' must begin with a slash"),
         ("--override-generation-config 5", "'5' is no JSON object"),
+        (
+            '--default-chat-template-kwargs {"n":[18446744073709551616]}',
+            "64 bits do not hold the integer 18446744073709551616",
+        ),
         ("--allowed-origins [1]", "'[1]' is no JSON list of texts"),
         ("--allowed-origins * --allow-credentials", "--allow-credentials needs the origins by name"),
         (

@@ -312,6 +312,17 @@ def test_tokenize_and_detokenize() -> None:
         assert error_of(answer.content)["param"] == "tokens[1]"
 
 
+def test_what_the_core_changes_is_told_of_tokens_too() -> None:
+    body = {"model": "tiny", "messages": [{"role": "user", "content": "<special>"}]}
+    with client() as http:
+        answer = http.post("/tokenize", json=body)
+        assert answer.headers["overt-effects"] == '"messages[0].content";e=adapted;applied="special tokens"'
+        assert 'effect="adapted",field="messages"' in http.get("/metrics").text
+        strict = http.post("/tokenize", json=body, headers={"overt-strict": "1"})
+        assert (strict.status_code, error_of(strict.content)["code"]) == (400, "not_honoured")
+        assert "<special>" in error_of(strict.content)["message"]
+
+
 def test_metrics() -> None:
     with client() as http:
         http.post(PATH, json=CHAT)

@@ -230,6 +230,17 @@ def _required_without_tools(server: Server, case: Case) -> None:
     still_serves(server)
 
 
+@on("odd", "param-schema-unicode")
+def _schema_of_other_scripts(server: Server, case: Case) -> None:
+    for seed in range(3):
+        (choice,) = both(server, CHAT, case.body | {"seed": seed, "temperature": 1}).choices
+        assert choice.finish == "stop"
+        ((name, schema),) = case.body["response_format"]["json_schema"]["schema"]["properties"].items()
+        said = strict_json(choice.text)
+        assert set(said) == {name}
+        assert said[name] in schema["enum"]
+
+
 # --- values that are no numbers, or too large ---
 
 

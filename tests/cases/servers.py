@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from cases.corpus import cases
+from cases.corpus import READ_AREAS, cases
 from models.tiny import make
 from overt.engine.script import extend_tokenizer
 from overt.models import resolve
@@ -66,6 +66,8 @@ def _answers() -> tuple[list[dict[str, Any]], set[str]]:
     answers: list[dict[str, Any]] = [{"pieces": ["a", "b", "c"]}]
     special = {SKIPPED}
     for case in cases().values():
+        if case.area in READ_AREAS:
+            continue
         output = case.input.get("model_output", {})
         ends = {"engine_error": "raise"}
         end = ends.get(output.get("end", ""), "eos")
@@ -81,13 +83,13 @@ def _answers() -> tuple[list[dict[str, Any]], set[str]]:
             prompt = case.input.get("prompt_token_bytes_hex", [])
             answers.append({"prompt": asks(case.id, "prompt"), "bytes_hex": prompt})
         if "engine_script" in case.input:
-            answers.append({"prompt": asks(case.id), "choices": _choices(case.input["engine_script"])})
+            answers.append({"prompt": asks(case.id), "choices": choices_of(case.input["engine_script"])})
     run = cases()["detok-legit-fffd-run"].input["token_bytes_hex"]
     answers.append({"prompt": asks("detok-legit-fffd-run", "ten times"), "bytes_hex": run[:-1] * 10 + run[-1:]})
     return answers, special
 
 
-def _choices(script: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def choices_of(script: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A token each for every event: a choice that is not its subject writes nothing meanwhile."""
     choices: list[list[str]] = [[], [], []]
     ended: set[int] = set()

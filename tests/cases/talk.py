@@ -22,6 +22,11 @@ class Choice:
     """`name` and `arguments`."""
     finish: str | None = None
     stop_reason: Any = None
+    reasoning: str = ""
+    ids: list[str] = field(default_factory=list, compare=False)
+    """Of its calls; they differ from request to request."""
+    fragments: list[list[str]] = field(default_factory=list, compare=False)
+    """By call the pieces in which its arguments came; of streams."""
 
 
 @dataclass
@@ -82,9 +87,15 @@ def whole(server: Server, path: str, body: dict[str, Any]) -> Answer:
         assert choice["index"] == number
         message = choice.get("message", {"content": choice.get("text"), "role": "assistant"})
         assert message["role"] == "assistant"
-        calls = [call["function"] for call in message.get("tool_calls", ())]
-        finish = choice["finish_reason"]
-        choices.append(Choice(message["content"] or "", calls, finish, choice.get("stop_reason")))
+        told = message.get("tool_calls", ())
+        assert all(set(call) == {"id", "type", "function"} and call["type"] == "function" for call in told)
+        calls = [call["function"] for call in told]
+        assert all(set(call) == {"name", "arguments"} for call in calls)
+        assert message["content"] is not None or told or _reasoning(message), "an empty answer has a text"
+        finish, ids = choice["finish_reason"], [call["id"] for call in told]
+        choices.append(
+            Choice(message["content"] or "", calls, finish, choice.get("stop_reason"), _reasoning(message), ids)
+        )
     return Answer(choices, document["usage"], [document])
 
 
@@ -135,14 +146,30 @@ def _take(found: dict[int, Choice], choice: dict[str, Any], path: str) -> None:
     if mine.finish is not None:
         assert delta in ({}, {"content": ""})
     mine.text += delta.get("content") or ""
+    mine.reasoning += _reasoning(delta)
     for fragment in delta.get("tool_calls", ()):
+        function = fragment["function"]
         if fragment["index"] == len(mine.calls):
             assert fragment["id"]
-            assert fragment["function"]["name"]
-            mine.calls.append({"name": "", "arguments": ""})
-        call = mine.calls[fragment["index"]]
-        for name in call:
-            call[name] += fragment["function"].get(name) or ""
+            assert fragment["type"] == "function"
+            assert function["name"]
+            mine.ids.append(fragment["id"])
+            mine.calls.append({"name": function["name"], "arguments": ""})
+            mine.fragments.append([])
+        else:
+            assert set(fragment) == {"index", "function"}, "id, type and name come once"
+            assert set(function) == {"arguments"}
+        assert fragment["index"] == len(mine.calls) - 1, "an earlier call goes on"
+        mine.calls[-1]["arguments"] += function.get("arguments") or ""
+        if function.get("arguments"):
+            mine.fragments[-1].append(function["arguments"])
+
+
+def _reasoning(said: dict[str, Any]) -> str:
+    """The reasoning of a message or a delta, which stands under two names."""
+    text: str = said.get("reasoning_content") or ""
+    assert (said.get("reasoning") or "") == text
+    return text
 
 
 def both(server: Server, path: str, body: dict[str, Any]) -> Answer:
@@ -152,6 +179,6 @@ def both(server: Server, path: str, body: dict[str, Any]) -> Answer:
     assert joined.choices == one.choices, (joined.choices, one.choices)
     assert joined.usage is not None
     assert one.usage is not None
-    counts = ("prompt_tokens", "completion_tokens", "total_tokens")
-    assert [joined.usage[name] for name in counts] == [one.usage[name] for name in counts]
+    counts = ("prompt_tokens", "completion_tokens", "total_tokens", "completion_tokens_details")
+    assert [joined.usage.get(name) for name in counts] == [one.usage.get(name) for name in counts]
     return Answer(one.choices, one.usage, one.raw + joined.raw)

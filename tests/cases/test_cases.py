@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from cases import operations, parameters, streams, text
+from cases import calls, operations, parameters, streams, text
 from cases.corpus import AREAS, CHECKS, FILE, HELD_WRONG, STORIES, WAITING, cases
+from cases.formats import reading_servers
 from cases.servers import SERVERS
 from serve.server import Server
 
-MODULES = (streams, text, parameters, operations)
+MODULES = (calls, streams, text, parameters, operations)
 """What the checks are in."""
 
 pytestmark = pytest.mark.skipif(not cases(), reason=f"there are no cases at {FILE}")
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.skipif(not cases(), reason=f"there are no cases at {FIL
 @pytest.fixture(scope="module")
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The server that a case wants; cases of one server run one after the other."""
-    with SERVERS[request.param](tmp_path_factory.mktemp(request.param)) as server:
+    servers = SERVERS | reading_servers()
+    with servers[request.param](tmp_path_factory.mktemp("server")) as server:
         yield server
 
 

@@ -86,6 +86,22 @@ def test_effects_at_rest_are_the_effects_of_requests(name: str) -> None:
         assert effects == ([] if entry["effect"] == "honoured" else [(name, "inert", None)])
 
 
+def test_parsers_and_grammar() -> None:
+    told_of = {"tool_call_parser_reason": "the template", "reasoning_parser_reason": "nothing shows one"}
+    parsers = capabilities(replace(RICH, reading=told_of))["parsers"]
+    assert (parsers["tool_calls"], parsers["tool_calls_reason"]) == ("hermes", "the template")
+    assert (parsers["reasoning"], parsers["reasoning_reason"]) == (None, "nothing shows one")
+    assert "hermes" in parsers["known"]["tool_calls"]
+    assert "qwen3" in parsers["known"]["reasoning"]
+    for names in parsers["known"].values():
+        assert names == sorted(set(names))
+    grammar = capabilities(RICH)["grammar"]
+    assert (grammar["backend"], grammar["reason"]) == ("llguidance", None)
+    assert grammar["limits"]["regex_bytes"] >= 1024
+    off = capabilities(replace(RICH, constrains=False))["grammar"]
+    assert off == {"backend": None, "reason": "--grammar-backend none", "whitespace": None, "limits": None}
+
+
 def test_routes() -> None:
     document = capabilities(RICH, [Mounted("POST", "/v1/embeddings", "E"), Mounted("GET", "/health", "H")])
     assert [route["path"] for route in document["routes"]] == ["/health", "/v1/embeddings"]
@@ -97,7 +113,14 @@ def test_routes() -> None:
 
 def test_the_text_begins_with_what_one_wants_to_know() -> None:
     lines = render_text(capabilities(RICH)).splitlines()
-    top = "\n".join(lines[:12])
+    top = "\n".join(lines[:13])
+    assert "calls      hermes" in lines
+    assert any(line.startswith("grammar    llguidance; white space bounded: ") for line in lines)
+    off = render_text(capabilities(replace(RICH, constrains=False, parser=None))).splitlines()
+    assert {
+        "calls      none, they stay text",
+        "grammar    none, outputs are not constrained: --grammar-backend none",
+    } <= {*off}
     reads = "reads add_generation_prompt, documents, tools"
     for word in ("a, b", "Tiny", "64 tokens", reads, "hermes", "overt", "honoured"):
         assert word in top
@@ -110,8 +133,10 @@ def test_the_text_begins_with_what_one_wants_to_know() -> None:
 def test_supported_parameters() -> None:
     names = supported_parameters(RICH)
     assert {"temperature", "top_k", "stop", "seed", "tools", "tool_choice", "logprobs", "max_tokens"} <= set(names)
-    assert not {"response_format", "structured_outputs", "suffix"} & set(names)
+    assert {"response_format", "structured_outputs"} <= set(names)
+    assert "suffix" not in names
     assert "tools" not in supported_parameters(replace(RICH, parser=None))
+    assert "response_format" not in supported_parameters(replace(RICH, constrains=False))
 
 
 @pytest.mark.parametrize("name", sorted(pages()))

@@ -126,9 +126,19 @@ CHAT = '"messages": [{"role": "user"}]'
             "`logit_bias` must be an object of up to 4096 numbers from -100 to 100 by token id, and is [1].",
         ),
         (
-            f'{{{CHAT}, "functions": [{{}}]}}',
-            "functions",
-            "`functions` is known, but this server does not implement it yet: use `tools`.",
+            f'{{{CHAT}, "functions": ["f"]}}',
+            "functions[0]",
+            '`functions[0]` must be an object, and is "f".',
+        ),
+        (
+            f'{{{CHAT}, "thinking_token_budget": -2}}',
+            "thinking_token_budget",
+            "`thinking_token_budget` must be an integer from -1 to 2147483647, and is -2.",
+        ),
+        (
+            f'{{{CHAT}, "guided_choice": ["x", 1]}}',
+            "guided_choice[1]",
+            "`guided_choice[1]` must be a non-empty string, and is 1.",
         ),
         (
             f'{{{CHAT}, "service_tier": "best"}}',

@@ -18,12 +18,13 @@ from overt.contract.models import model_of
 from overt.contract.models import validate as validate_by
 
 SPEC = Path(__file__).parents[3] / "shared" / "spec" / "openai-subset.json"
-ROUTES: tuple[Route, ...] = ("chat", "completions", "tokenize", "detokenize")
+ROUTES: tuple[Route, ...] = ("chat", "completions", "tokenize", "detokenize", "parse")
 VALID: dict[Route, dict[str, Any]] = {
     "chat": {"messages": [{"role": "user", "content": "x"}]},
     "completions": {"prompt": "x"},
     "tokenize": {"prompt": "x"},
     "detokenize": {"tokens": [1]},
+    "parse": {"text": "x"},
 }
 
 

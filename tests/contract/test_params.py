@@ -1,5 +1,6 @@
 """From bodies to generation parameters, and what is told about it."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -212,11 +213,12 @@ def test_what_happens_to_tools_is_told() -> None:
     plain = Deployment(("a",), 100, chat_template="{{ tools }}")
     assert told(chat(plain, **TOOLS)[1]) == [("tools", "adapted", "prompt only")]
     blind = Deployment(("a",), 100, chat_template="", parser="hermes")
-    assert told(chat(blind, **TOOLS)[1]) == [("tools", "inert", None)]
-    strict = [{"type": "function", "function": {"name": "f", "strict": True}}]
-    effects = chat(tools=strict)[1]
-    assert told(effects) == [("tools[0].function.strict", "inert", None)]
-    assert effects[0].label == "tools[].function.strict"
+    assert told(chat(blind, **TOOLS)[1]) == [("tools", "adapted", "calls only")]
+    assert told(chat(replace(blind, parser=None), **TOOLS)[1]) == [("tools", "inert", None)]
+    older = {"functions": [{"name": "f"}]}
+    assert told(chat(plain, **older)[1]) == [("functions", "adapted", "prompt only")]
+    assert told(chat(blind, **older)[1]) == [("functions", "adapted", "calls only")]
+    assert told(chat(blind, tool_choice="none", **TOOLS)[1]) == []
 
 
 def test_template_arguments_that_the_template_cannot_read_are_told() -> None:
@@ -229,14 +231,85 @@ def test_template_arguments_that_the_template_cannot_read_are_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("template", "fields", "variables", "applied"),
+    [
+        ("{{ reasoning_effort }}", {}, {"reasoning_effort": "low"}, None),
+        # What the request says of the same variable itself wins, and that is told.
+        (
+            "{{ reasoning_effort }}",
+            {"chat_template_kwargs": {"reasoning_effort": "high"}},
+            {"reasoning_effort": "low"},
+            'reasoning_effort="high"',
+        ),
+        (
+            "{{ reasoning_effort }}",
+            {"chat_template_kwargs": {"reasoning_effort": "low"}},
+            {"reasoning_effort": "low"},
+            None,
+        ),
+        ("{{ enable_thinking }}", {}, {"enable_thinking": True}, "enable_thinking=true"),
+        (
+            "{{ enable_thinking }}",
+            {"chat_template_kwargs": {"enable_thinking": None}},
+            {"enable_thinking": True},
+            "enable_thinking=null",
+        ),
+        (
+            "{{ enable_thinking }}{{ thinking }}",
+            {"chat_template_kwargs": {"thinking": 1}},
+            {"enable_thinking": True, "thinking": True},
+            "enable_thinking=true, thinking=1",
+        ),
+    ],
+)
+def test_efforts_as_the_template_knows_them(
+    template: str, fields: dict[str, Any], variables: dict[str, Any], applied: str | None
+) -> None:
+    deployment = Deployment(("a",), 100, chat_template=template)
+    params, effects = chat(deployment, reasoning_effort="low", **fields)
+    assert params.template_variables is not None
+    assert json.loads(params.template_variables) == variables
+    assert told(effects) == ([] if applied is None else [("reasoning_effort", "adapted", applied)])
+    wins = "chat_template_kwargs" in fields and applied is not None
+    assert applied is None or ("wins" in effects[0].reason) == wins
+
+
+def test_the_template_that_is_used_decides() -> None:
+    """With tools it may be another one."""
+    fields = {
+        "documents": [{"text": "d"}],
+        "add_generation_prompt": False,
+        "reasoning_effort": "low",
+        "chat_template_kwargs": {"mood": "glad"},
+    }
+    reads = "{{ tools }}{{ documents }}{{ add_generation_prompt }}{{ reasoning_effort }}{{ mood }}"
+    names = ["add_generation_prompt", "chat_template_kwargs.mood", "documents", "reasoning_effort"]
+    for templates, without, with_tools in (
+        ({"chat_template": "{{ messages }}", "tool_template": reads}, names, []),
+        ({"chat_template": reads, "tool_template": "{{ tools }}"}, [], names),
+    ):
+        deployment = Deployment(("a",), 100, parser="hermes", **templates)
+        assert sorted(field for field, _, _ in told(chat(deployment, **fields)[1])) == without
+        assert sorted(field for field, _, _ in told(chat(deployment, **fields, **TOOLS)[1])) == with_tools
+        unwanted = chat(deployment, **fields, **TOOLS, tool_choice="none")[1]
+        assert sorted(field for field, _, _ in told(unwanted)) == without
+
+
+@pytest.mark.parametrize(
     ("fields", "param"),
     [
         ({"model": "c"}, "model"),
         ({"stream_options": {"include_usage": True}}, "stream_options"),
         ({"stop_token_ids": [1, 100]}, "stop_token_ids[1]"),
         ({"tool_choice": "required"}, "tool_choice"),
-        ({"tool_choice": "required", **TOOLS}, "tool_choice"),
-        ({"tool_choice": {"type": "function", "function": {"name": "f"}}, **TOOLS}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "g"}}, **TOOLS}, "tool_choice"),
+        ({"tool_choice": {"type": "custom", "custom": {"name": "g"}}, **TOOLS}, "tool_choice"),
+        ({"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}, **TOOLS}, "tool_choice.allowed_tools"),
+        ({"tool_choice": 1, **TOOLS}, "tool_choice"),
+        ({"function_call": {"name": "f"}}, "function_call"),
+        ({"function_call": {"name": "g"}, "functions": [{"name": "f"}]}, "function_call"),
+        ({"function_call": "none", "tool_choice": "auto", **TOOLS}, "function_call"),
+        ({"function_call": "often"}, "function_call"),
         ({"tool_choice": "sometimes", **TOOLS}, "tool_choice"),
         ({"continue_final_message": True, "add_generation_prompt": True}, "continue_final_message"),
         ({"chat_template_kwargs": {"tools": []}}, "chat_template_kwargs.tools"),

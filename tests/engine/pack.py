@@ -79,6 +79,9 @@ class RowEdits:
     counts: dict[int, int] = field(default_factory=dict)
     """Times that tokens of prompt and output were made."""
     allowed: list[int] | None = None
+    masked: list[int] | None = None
+    """Tokens that a grammar allows."""
+    mask_words: int = 13
     logprobs: bool = False
 
 
@@ -93,8 +96,13 @@ def edit_bytes(
     asked = [row for row, edits in rows.items() if edits.logprobs]
     prompt = prompt or []
     ids = [token for _, some in allowed for token in some]
+    masks = [(row, mask_of(edits.masked, edits.mask_words)) for row, edits in rows.items() if edits.masked is not None]
+    width = len(masks[0][1]) if masks else 0
     parts: list[list[float] | list[int]] = [
-        [len(bias), len(counts), len(allowed), len(ids), len(prompt), prompt_top, len(asked), logprob_top],
+        [
+            *(len(bias), len(counts), len(allowed), len(ids), len(prompt), prompt_top, len(asked), logprob_top),
+            *(len(masks), width),
+        ],
         [row for row, _, _ in bias],
         [token for _, token, _ in bias],
         np.array([value for _, _, value in bias], dtype=np.float32).view(np.int32).tolist(),
@@ -104,8 +112,18 @@ def edit_bytes(
         ids,
         *([entry[column] for entry in prompt] for column in range(2)),
         asked,
+        [row for row, _ in masks],
+        [word for _, mask in masks for word in mask],
     ]
     return b"".join(np.array(part, dtype="<i4").tobytes() for part in parts)
+
+
+def mask_of(tokens: list[int], words: int) -> list[int]:
+    """A mask of `words` int32 words that allows these tokens."""
+    mask = np.zeros(words, dtype=np.uint32)
+    for token in tokens:
+        mask[token // 32] |= np.uint32(1 << (token % 32))
+    return mask.view(np.int32).tolist()  # type: ignore[no-any-return]
 
 
 @dataclass

@@ -27,8 +27,9 @@ def log_softmax(scores: Floats) -> Floats:
 def edited(logits: torch.Tensor, row: Row, edits: RowEdits) -> Floats:
     """A row's logits after its edits."""
     scores: Floats = logits.double().numpy().copy()
-    if edits.allowed is not None:
-        scores = np.array([score if token in edits.allowed else -np.inf for token, score in enumerate(scores)])
+    for only in (edits.masked, edits.allowed):
+        if only is not None:
+            scores = np.array([score if token in only else -np.inf for token, score in enumerate(scores)])
     for token, value in edits.bias.items():
         scores[token] += value
     repetition = row.get("repetition_penalty", 1.0)

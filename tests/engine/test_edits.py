@@ -30,6 +30,8 @@ def random_edits(generator: np.random.Generator, *, kinds: tuple[str, ...] = ("b
         result.counts = {token: int(count) for token, count in zip(tokens, generator.integers(0, 4, 60), strict=True)}
     if "allowed" in kinds:
         result.allowed = generator.choice(VOCAB, 120, replace=False).tolist()
+    if "masked" in kinds:
+        result.masked = generator.choice(VOCAB, 300, replace=False).tolist()
     return result
 
 
@@ -68,6 +70,8 @@ PENALTIES: Row = {"repetition_penalty": 1.4, "frequency_penalty": 0.7, "presence
     [
         (("bias",), {}),
         (("allowed",), {}),
+        (("masked",), {}),
+        (("masked", "allowed"), {}),
         (("counts",), {"repetition_penalty": 1.8}),
         (("counts",), {"repetition_penalty": 0.6}),
         (("counts",), {"frequency_penalty": 1.1}),
@@ -77,6 +81,7 @@ PENALTIES: Row = {"repetition_penalty": 1.4, "frequency_penalty": 0.7, "presence
         (("counts",), PENALTIES),
         (("bias", "counts"), PENALTIES),
         (("bias", "counts", "allowed"), PENALTIES),
+        (("bias", "counts", "allowed", "masked"), PENALTIES),
     ],
 )
 @pytest.mark.parametrize("how", [{"greedy": True}, {}, {"temperature": 0.7, "top_p": 0.9, "top_k": 50}])
@@ -93,7 +98,7 @@ def test_each_kind(kinds: tuple[str, ...], row: Row, how: Row) -> None:
 def test_sixteen_mixed_rows() -> None:
     generator = np.random.default_rng(5)
     torch.manual_seed(6)
-    names = ("bias", "counts", "allowed")
+    names = ("bias", "counts", "allowed", "masked")
     for _ in range(8):
         rows: list[Row] = []
         edits = {}
@@ -178,28 +183,45 @@ def test_allowed_tokens_touch_no_other_rows_memory() -> None:
     assert torch.nonzero(logits[5] == 0).flatten().tolist() == [7, 9]
 
 
+def test_masks_shorter_or_longer_than_the_vocabulary() -> None:
+    logits = torch.zeros(4, 70)
+    allowed = [0, 31, 32, 63, 64, 69]
+    for words in (2, 3, 5):
+        edited_ = logits.clone()
+        own = RowEdits(masked=[token for token in allowed if token < 32 * words], mask_words=words)
+        apply(DeviceEdits(Edits.read(edit_bytes({1: own, 3: own})), "cpu"), edited_, table([{}] * 4))
+        for row in (1, 3):
+            kept = torch.nonzero(edited_[row] == 0).flatten().tolist()
+            assert kept == [token for token in allowed if token < 32 * words]
+        assert torch.equal(edited_[[0, 2]], logits[[0, 2]])
+
+
 @pytest.mark.parametrize("row", [{"greedy": True}, {}, {"top_p": 0.5}, {"typical_p": 0.5}])
 def test_rows_without_a_token_are_told_from_broken_ones(row: Row) -> None:
     torch.manual_seed(8)
-    logits = torch.randn(9, VOCAB)
+    logits = torch.randn(13, VOCAB)
     banned = RowEdits(bias=dict.fromkeys(range(VOCAB), -math.inf))
     nothing = RowEdits(allowed=[])
     both = RowEdits(allowed=[4, 5], bias={4: -math.inf, 5: -math.inf})
     fine = RowEdits(allowed=[4, 5], bias={5: -math.inf})
+    ruled_out = RowEdits(masked=[6, 7], allowed=[4, 5])
+    masked = RowEdits(masked=[4])
     edits = {0: banned, 1: nothing, 2: both, 3: fine, 4: fine, 5: banned, 6: fine, 7: banned, 8: both}
+    edits |= {9: ruled_out, 10: masked, 11: masked, 12: RowEdits(masked=[])}
     # Broken logits stay broken, whatever is left of them.
     logits[4, 9] = math.nan
     logits[5, 9] = math.nan
     logits[6, 9] = math.inf
     logits[7] = -math.inf
     logits[8] = -math.inf
-    tokens, _ = run(logits, [row] * 9, edits, list(range(9)))
-    assert tokens == [NOTHING_ALLOWED] * 3 + [4] + [BROKEN] * 5
+    logits[11, 9] = math.nan
+    tokens, _ = run(logits, [row] * 13, edits, list(range(13)))
+    assert tokens == [NOTHING_ALLOWED] * 3 + [4] + [BROKEN] * 5 + [NOTHING_ALLOWED, 4, BROKEN, NOTHING_ALLOWED]
 
 
 def test_bytes_of_the_wrong_length_are_refused() -> None:
     data = edit_bytes({1: RowEdits(bias={4: 1.0})})
     assert Edits.read(data).bias_tokens.tolist() == [4]
-    for wrong in (b"", data[:-4], data + bytes(4), np.array([-1, *[0] * 8], dtype="<i4").tobytes()):
+    for wrong in (b"", data[:-4], data + bytes(4), np.array([-1, *[0] * 10], dtype="<i4").tobytes()):
         with pytest.raises(ValueError, match="words"):
             Edits.read(wrong)

@@ -13,12 +13,14 @@ PATHS: dict[Route, str] = {
     "completions": "/v1/completions",
     "tokenize": "/tokenize",
     "detokenize": "/detokenize",
+    "parse": "/v1/parse",
 }
 GOOD: dict[Route, dict[str, Any]] = {
     "chat": {"messages": [{"role": "user", "content": "x"}], "max_tokens": 4, "model": "demo"},
     "completions": {"prompt": "x", "max_tokens": 4, "model": "demo"},
     "tokenize": {"prompt": "x", "model": "demo"},
     "detokenize": {"tokens": [1], "model": "demo"},
+    "parse": {"text": "x", "model": "demo"},
 }
 
 
@@ -96,6 +98,7 @@ _WRONG: dict[str, tuple[str, ...]] = {
         '[1, "x"]',
         "[[[1]]]",
     ),
+    "any": ("5", "true", "[5]", '["x"]', "NaN"),
     "tool_choice": ("5", '"sometimes"', "[]", "{}", '{"type": "function"}'),
 }
 _BEYOND = {"tools": ("[{}]", '[{"type": "function"}]', '[{"type": "function", "function": {"name": ""}}]')}
@@ -163,6 +166,29 @@ def _may_be_empty(route: Route, row: Field, value: str) -> bool:
 # --- contradictions and values that only the model can judge ---
 
 
+_UNHELD: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"response_format": {}}, "response_format"),
+    ({"response_format": {"type": "yaml"}}, "response_format.type"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "n"}}}, "response_format.json_schema.schema"),
+    ({"json_schema": "[1]"}, "json_schema"),
+    ({"json_schema": {"type": "thing"}}, "json_schema.type"),
+    ({"json_schema": {"$ref": "#/nowhere"}}, "json_schema.$ref"),
+    ({"json_schema": {"type": "array", "contains": {}, "minContains": 2}}, "json_schema.contains"),
+    ({"guided_json": {"enum": [*range(20_000)]}}, "guided_json"),
+    ({"regex": "x" * 100_000}, "regex"),
+    ({"regex": "(?=x)x"}, "regex"),
+    ({"guided_choice": ["x"] * 20_000}, "guided_choice"),
+    ({"ebnf": 'root ::= "x" root'}, "ebnf"),
+    ({"ebnf": "root ::= other"}, "ebnf"),
+    ({"guided_grammar": "start: nothing"}, "guided_grammar"),
+    ({"structured_outputs": {"regex": "x", "choice": ["y"]}}, "structured_outputs.choice"),
+    ({"structured_outputs": {"yaml": "x"}}, "structured_outputs.yaml"),
+    ({"structural_tag": {"type": "structural_tag", "format": {"type": "zzz"}}}, "structural_tag"),
+    ({"guided_json": {"type": "object"}, "guided_whitespace_pattern": "["}, "guided_whitespace_pattern"),
+    ({"regex": "x", "ebnf": 'root ::= "x"'}, "ebnf"),
+)
+
+
 def of_routes() -> Iterator[Bad]:
     """What each route refuses by itself."""
     chat, completions = PATHS["chat"], PATHS["completions"]
@@ -193,6 +219,9 @@ def of_routes() -> Iterator[Bad]:
     yield said("chat", "no_stop_trim", no_stop_trim=True, include_stop_str_in_output=False)
     yield said("chat", "stream_options", stream_options={})
     yield said("chat", "tool_choice", tool_choice="required")
+    for route in ("chat", "completions"):
+        for fields, param in _UNHELD:
+            yield said(route, param, **fields)
     yield said("chat", "chat_template_kwargs.messages", chat_template_kwargs={"messages": []})
     yield said("chat", "continue_final_message", continue_final_message=True, add_generation_prompt=True)
     yield said("chat", "messages", messages=[{"role": "user", "content": [{"type": "image_url"}]}])

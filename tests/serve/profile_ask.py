@@ -31,6 +31,7 @@ _SCRIPT = {
     "answers": [
         {"pieces": ["One ", "two ", "three "], "end": "repeat"},
         {"prompt": "<call>", "pieces": [*CALL]},
+        {"prompt": "<muse>", "pieces": ["<think>", "Hm ", "hm", "</think>", "One"]},
         {"prompt": "<never>", "pieces": _FIM},
     ],
     "special_pieces": _FIM,
@@ -62,6 +63,7 @@ def started(config: pytest.Config, *args: str, script: Mapping[str, Any] | None 
             (folder / "template.jinja").write_text(TEMPLATE)
             flags += ["--model-runner", "script", "--script", str(folder / "script.json")]
             flags += ["--chat-template", str(folder / "template.jinja"), "--tool-call-parser", "hermes"]
+            flags += ["--reasoning-parser", "qwen3"]
         running[key] = stack.enter_context(serving("demo", *flags, *args))
     return running[key]
 

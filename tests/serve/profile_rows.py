@@ -123,6 +123,20 @@ def _sized(path: str, size: int) -> Callable[[Documents], bool]:
 
 OK = Want()
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+_CALLED = {"messages": said("<call>"), "tools": TOOLS, "max_tokens": 85}
+
+
+def _reasoned(part: str) -> Wants:
+    """The reasoning's fields in a message or in deltas."""
+    one, other = f"choices.0.{part}.reasoning", f"choices.0.{part}.reasoning_content"
+    return by(
+        Want(has=(one, other)),
+        Want(lacks=(one, other)),
+        Want(has=(one,), lacks=(other,)),
+        Want(has=(other,), lacks=(one,)),
+    )
+
+
 # fmt: off
 _OPTIONAL = (
     "audio", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens",
@@ -255,10 +269,8 @@ ROWS: tuple[Row, ...] = (
          _chat(by(refused("temperature")), temperature="hot", stream=True),
          _text(by(refused("prompt")), prompt={})),
     _row("reasoning_field", "reasoning field",
-         _chat_of_script(by(OK, Want(lacks=("choices.0.message.reasoning", "choices.0.message.reasoning_content")),
-                            Want(lacks=("choices.0.message.reasoning_content",)),
-                            Want(lacks=("choices.0.message.reasoning",)))),
-         waiting="which field has it: no reasoning is read from answers yet"),
+         _chat_of_script(_reasoned("message"), messages=said("<muse>"), max_tokens=9),
+         _chat_of_script(_reasoned("delta"), messages=said("<muse>"), max_tokens=9, stream=True)),
     _row("max_temperature", "temperature > 2",
          _chat(by(refused("temperature"), sglang=OK), temperature=2.5),
          _text(by(refused("temperature"), sglang=OK), temperature=50),
@@ -288,7 +300,8 @@ ROWS: tuple[Row, ...] = (
     _row("choice_without_tools", "tool_choice required or named, without tools",
          _chat(by(refused("tool_choice")), tool_choice="required"),
          _chat(by(refused("tool_choice")), tool_choice=_named("weather"), stream=True),
-         waiting="how required and named choices end: calls cannot be forced yet"),
+         _chat_of_script(by(Want(finish="tool_calls")), **_CALLED, tool_choice="required"),
+         _chat_of_script(by(Want(finish="stop")), **_CALLED, tool_choice=_named("weather"))),
     _row("choice_of_no_tool", "named tool_choice not in tools",
          _chat(by(refused("tool_choice", "`tools`")), tools=TOOLS, tool_choice=_named("other"))),
     _row("completion_tokens", "completions: max_tokens absent",
@@ -313,7 +326,7 @@ ROWS: tuple[Row, ...] = (
     _row("empty_content", "content when there are only tool calls",
          _chat_of_script(by(Want(finish="tool_calls", lacks=("choices.0.message.content",)),
                             sglang=Want(finish="tool_calls", values={"choices.0.message.content": ""})),
-                         messages=said("<call>"), tools=TOOLS, max_tokens=85)),
+                         **_CALLED)),
     _row("stop_field", "stop reason field",
          _chat_of_script(_STOP_FIELDS, **_STOPPED), _text_of_script(_STOP_FIELDS, **_STOPPED),
          _text_of_script(_STOP_FIELDS, **_STOPPED, stream=True)),

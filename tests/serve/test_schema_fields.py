@@ -33,6 +33,7 @@ SCRIPT = {
     "answers": [
         {"pieces": ["One ", "two ", "three ", "<pause>", "\u5b57", "\u00e9 "], "end": "repeat"},
         {"prompt": "<call>", "pieces": ["Wait. ", *CALL]},
+        {"prompt": "<muse>", "pieces": ["<think>", "Let ", "me ", "see", "</think>", "One ", "two"]},
         {"prompt": "<never>", "pieces": SPECIAL},
     ],
     "special_pieces": SPECIAL,
@@ -55,6 +56,9 @@ class Ask:
     ways: tuple[bool, ...] = (False, True)
 
 
+SHIPS = {"type": "object", "properties": {"ships": {"type": "integer"}}, "required": ["ships"]}
+GRAMMAR = 'root ::= "One" (" two" | " three")+'
+
 BOTH: tuple[dict[str, Any], ...] = (
     {},
     {"user": "someone", "priority": 5, "metadata": {"ticket": "17"}},
@@ -74,6 +78,18 @@ BOTH: tuple[dict[str, Any], ...] = (
     {"cache_salt": "a", "prompt_cache_key": "b", "extra_key": "c", "routed_dp_rank": 0, "request_id": "abc-1"},
     {"data_parallel_rank": 0, "rid": "abc-2", "skip_special_tokens": False, "spaces_between_special_tokens": True},
     {"truncate_prompt_tokens": 4, "truncation_side": "right", "add_special_tokens": False},
+    {"response_format": {"type": "json_schema", "json_schema": {"name": "ships", "schema": SHIPS}}},
+    {"structured_outputs": {"json": SHIPS, "disable_any_whitespace": True}},
+    {"guided_json": SHIPS, "guided_whitespace_pattern": " "},
+    {"json_schema": json.dumps(SHIPS)},
+    {"guided_json_object": True},
+    {"guided_regex": "One( two)+"},
+    {"regex": "[0-9]{9}"},
+    {"guided_choice": ["One two", "Two three"]},
+    {"guided_grammar": GRAMMAR},
+    {"ebnf": GRAMMAR},
+    {"structural_tag": {"type": "structural_tag", "format": {"type": "regex", "pattern": "One( two)+"}}},
+    {"thinking_token_budget": 2},
     {"overt": {"report": True}},
 )
 """For either route."""
@@ -83,6 +99,7 @@ STREAMED = {
     "logprobs": 1,
 }
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+FUNCTIONS = [TOOLS[0]["function"]]
 BEAM = {"use_beam_search": True, "n": 2, "length_penalty": 0.5}
 
 
@@ -96,6 +113,18 @@ def _asks() -> list[Ask]:
         ({"logprobs": True, "return_tokens_as_token_ids": True}, (False, True)),
         ({"messages": [said("<call>")], "tools": TOOLS, "tool_choice": "auto", "max_tokens": 400}, (False, True)),
         ({"tools": TOOLS, "tool_choice": "none"}, (False, True)),
+        (
+            {"messages": [said("<call>")], "tools": TOOLS, "parallel_tool_calls": False, "max_tokens": 400},
+            (False, True),
+        ),
+        (
+            {"messages": [said("<call>")], "functions": FUNCTIONS, "function_call": "auto", "max_tokens": 400},
+            (False, True),
+        ),
+        ({"messages": [said("<muse>")], "include_reasoning": False}, (False, True)),
+        ({"messages": [said("<muse>")], "separate_reasoning": False}, (False, True)),
+        ({"messages": [said("<muse>")], "stream_reasoning": False}, (True,)),
+        ({"messages": [said("<muse>")], "enable_thinking": True}, (False, True)),
         ({"documents": [{"text": "Ships."}], "chat_template_kwargs": {"thinking": True}}, (False, True)),
         ({"add_generation_prompt": False}, (False, True)),
         ({"return_prompt_text": True, "reasoning_effort": "low"}, (False, True)),
@@ -131,7 +160,9 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     (folder / "script.json").write_text(json.dumps(SCRIPT))
     (folder / "template.jinja").write_text(TEMPLATE)
     flags = ("--script", str(folder / "script.json"), "--chat-template", str(folder / "template.jinja"))
-    with serving(MODEL, "--model-runner", "script", *flags, "--tool-call-parser", "hermes") as server:
+    with serving(
+        MODEL, "--model-runner", "script", *flags, "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3"
+    ) as server:
         yield server
 
 

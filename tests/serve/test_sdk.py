@@ -1,18 +1,14 @@
 """OpenAI's own SDKs talk to the server as to OpenAI."""
 
 import asyncio
-import json
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
+from serve.node import run_node
 from serve.server import Server
 
-NODE = Path(__file__).parents[1] / "node"
 MESSAGES: list[Any] = [{"role": "user", "content": "What is the capital of France?"}]
 MODEL = "SmolLM2-135M-Instruct"
 
@@ -229,12 +225,4 @@ def test_32_concurrent_async_streams(demo: Server) -> None:
 
 
 def test_node_sdk(demo: Server) -> None:
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
-    if not (NODE / "node_modules" / "openai").is_dir():
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=NODE, check=True, timeout=300)
-    run = subprocess.run(
-        ["node", "sdk.mjs", f"{demo.url}/v1", MODEL], cwd=NODE, capture_output=True, text=True, timeout=300
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert json.loads(run.stdout)["checks"] >= 24
+    assert run_node("sdk.mjs", f"{demo.url}/v1", MODEL)["checks"] >= 24

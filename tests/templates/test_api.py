@@ -86,6 +86,10 @@ def test_errors_tell_line_and_reason() -> None:
         templates.render("", [{"role": "user", "content": object()}])
     with pytest.raises(ValueError, match="JSON"):
         templates.render("", MESSAGES, number=float("nan"))
+    for number in (2**64, -(2**63) - 1):
+        with pytest.raises(ValueError, match=f"64 bits do not hold the integer {number}"):
+            templates.render("{{ number }}", MESSAGES, number=number)
+    assert templates.render("{{ number }}", MESSAGES, number=2**64 - 1).text == str(2**64 - 1)
 
 
 def test_continued_messages() -> None:

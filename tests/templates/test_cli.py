@@ -1,6 +1,7 @@
 """`overt render`: a prompt without weights or a server."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,28 @@ def test_effects_and_changes_are_told(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "changed    messages[0].content: text_parts_joined" in page
     assert "`messages[].mood` is inert" in page
     assert "`tempurature` is inert" in page
-    assert "`messages[0].content[0].text` is adapted" in page
+    assert "`messages[0].content` is adapted" in page
     assert "is adapted" not in ran(capsys, "demo", "--messages", given(tmp_path, body), "--escape-special-tokens")
+
+
+def test_a_model_of_unknown_length(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import overt.models.prompting
+
+    read = overt.models.prompting.prompt_files
+    known = [8192]
+
+    def of_unknown(*words: Any, **options: Any) -> Any:
+        return replace(read(*words, **options), max_model_len=known[0] if known else None)
+
+    monkeypatch.setattr(overt.models.prompting, "prompt_files", of_unknown)
+    one = json.loads(ran(capsys, "demo", "--json"))
+    assert one["max_tokens"] == 8192 - len(one["token_ids"])
+    known.clear()
+    assert json.loads(ran(capsys, "demo", "--json"))["max_tokens"] is None
+    asked = {"messages": said("a"), "max_tokens": 3}
+    assert json.loads(ran(capsys, "demo", "--messages", given(tmp_path, asked), "--json"))["max_tokens"] == 3
 
 
 def test_two_models(capsys: pytest.CaptureFixture[str], tmp_path: Path, template: str) -> None:
@@ -110,4 +131,8 @@ def test_what_cannot_be_rendered(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "Only poems." in ran(capsys, str(refuses), code=1)
     (tmp_path / "no.json").write_text("{")
     assert "is no JSON" in ran(capsys, "demo", "--messages", str(tmp_path / "no.json"), code=1)
+    (tmp_path / "deep.json").write_text("[" * 10**5)
+    assert "nested too deeply" in ran(capsys, "demo", "--messages", str(tmp_path / "deep.json"), code=1)
+    (tmp_path / "wide.json").write_text('[{"role": "user", "content": "a", "n": 18446744073709551616}]')
+    assert "64 bits" in ran(capsys, "demo", "--messages", str(tmp_path / "wide.json"), code=1)
     assert "there is no file or folder" in ran(capsys, str(tmp_path / "nowhere" / "model"), code=1)

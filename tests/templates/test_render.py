@@ -202,6 +202,109 @@ def test_cut_prompts(client: TestClient) -> None:
         assert cut["truncated_tokens"] == len(whole["token_ids"]) - 5
 
 
+def test_prompts_are_cut_as_an_answers_and_refused_as_an_answers(client: TestClient) -> None:
+    length = client.get("/v1/models").json()["data"][0]["max_model_len"]
+    body: dict[str, Any] = {"messages": said("river " * length), "max_tokens": 100, "truncate_prompt_tokens": -1}
+    cut = shown(client, **body)
+    assert (len(cut["token_ids"]), cut["max_tokens"]) == (length - 100, 100)
+    # So long a text is not tokenised to the end.
+    long = shown(client, **body | {"messages": said("river " * 400_000)})
+    assert len(long["token_ids"]) == length - 100
+    assert long["truncated_tokens"] is None
+    for told in (cut, long):
+        text = told["prompt_text"]
+        assert told["token_offsets"][-1][1] == len(text)
+        whole = client.post("/detokenize", json={"tokens": told["token_ids"]}).json()["prompt"]
+        assert text[told["token_offsets"][0][0] :] == whole
+    del body["truncate_prompt_tokens"]
+    for more in (
+        {},
+        {"truncate_prompt_tokens": -1, "stop_regex": ["("]},
+        {"messages": said("a"), "min_tokens": length},
+    ):
+        asked = body | {"max_tokens": None} | more
+        answers = [client.post(path, json=asked) for path in (RENDER, CHAT)]
+        assert [answer.status_code for answer in answers] == [400, 400]
+        assert answers[0].json()["error"] == answers[1].json()["error"]
+
+
+def test_strict_renders_know_their_own_field(client: TestClient) -> None:
+    body = {"messages": said("a"), "model": "demo", "return_token_offsets": True, "overt": {"strict": True}}
+    assert shown(client, **body)["token_offsets"]
+    refused = client.post(RENDER, json=body | {"max_tokens": 10**6})
+    assert refused.status_code == 400
+    message = refused.json()["error"]["message"]
+    assert "max_tokens" in message
+    assert "return_token_offsets" not in message
+
+
+@pytest.mark.parametrize(
+    ("content", "counted"),
+    [
+        (r'"<|im_end|>"', "messages"),
+        (r'"\u003c|im_end|>"', "messages"),
+        (r'[{"type": "text", "text": "<|im_end"}, {"type": "text", "text": "|>"}]', None),
+        (r'"<|im_end>"', None),
+    ],
+)
+def test_spelled_special_tokens_are_told_whatever_the_jsons_escapes(
+    client: TestClient, content: str, counted: str | None
+) -> None:
+    raw = f'{{"model": "demo", "messages": [{{"role": "user", "content": {content}}}], "overt": {{"report": true}}}}'
+    answer = client.post(RENDER, content=raw, headers={"content-type": "application/json"})
+    assert answer.status_code == 200, answer.text
+    effects = answer.json()["overt"]["effects"]
+    if counted is None:
+        assert effects == []
+        assert "overt-effects" not in answer.headers
+        return
+    (effect,) = effects
+    assert (effect["field"], effect["requested"], effect["applied"]) == (
+        "messages[0].content",
+        "<|im_end|>",
+        "special tokens",
+    )
+    assert answer.headers["overt-effects"] == '"messages[0].content";e=adapted;applied="special tokens"'
+    assert f'effect="adapted",field="{counted}"' in client.get("/metrics").text
+
+
+def test_names_that_clients_make_up_are_no_labels(client: TestClient) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"made up 5": "<|im_end|>"}}}
+    answer = client.post(RENDER, json={"messages": said("a"), "tools": [tool]})
+    assert "made up 5" in answer.headers["overt-effects"]
+    text = client.get("/metrics").text
+    assert "made up 5" not in text
+    assert 'effect="adapted",field="tools"' in text
+
+
+def test_integers_beyond_64_bits_are_refused(client: TestClient) -> None:
+    for name, value in (
+        ("messages", [{"role": "user", "content": "a", "n": 2**64}]),
+        ("tools", [TOOL | {"n": -(2**63) - 1}]),
+        ("documents", [{"n": 2**70}]),
+        ("chat_template_kwargs", {"mood": [2**64]}),
+    ):
+        body = {"messages": said("a"), name: value}
+        for path in (RENDER, "/tokenize"):
+            answer = client.post(path, json=body)
+            assert (answer.status_code, answer.json()["error"]["param"]) == (400, name), answer.text
+            assert "64 bits" in answer.json()["error"]["message"]
+    told = shown(client, messages=said("a"), chat_template_kwargs={"mood": 2**64 - 1})
+    assert f"Mood: {2**64 - 1}" in told["prompt_text"]
+
+
+def test_tokens_of_a_conversation_that_ends_with_the_assistant(client: TestClient) -> None:
+    """As the answer's prompt: under some profiles the last message becomes the user's."""
+    for profile in ("overt", "sglang"):
+        headers = {"overt-profile": profile}
+        body = {"model": "demo", "messages": said("a", "b")}
+        told = client.post(RENDER, json=body, headers=headers)
+        same = client.post("/tokenize", json=body, headers=headers)
+        assert same.json()["tokens"] == told.json()["token_ids"]
+        assert same.headers["overt-effects"] == told.headers["overt-effects"]
+        assert ("user\nb" in told.json()["prompt_text"]) == (profile == "sglang")
+
+
 def test_a_model_without_a_template(client: TestClient) -> None:
     with room(chat_template="{{ raise_exception('No.') }}") as other:
         answer = other.post(RENDER, json={"messages": said("a")})

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from overt.api.hot import HotRoute, not_allowed
 from overt.api.ids import request_id
-from overt.api.openai import capabilities, chat, completions, embeddings, models, render, tokenize
+from overt.api.openai import capabilities, chat, completions, embeddings, models, parse, render, tokenize
 from overt.api.openapi import describe
 from overt.api.ops import health, invocations, load, metrics
 from overt.api.state import State
@@ -43,7 +43,19 @@ def create_app(state: State) -> FastAPI:
         exception_handlers={ApiError: _api_error, HTTPException: _http_error, Exception: _fault},
     )
     app.state.overt = state
-    for module in (chat, completions, render, models, capabilities, tokenize, embeddings, health, load, invocations):
+    for module in (
+        chat,
+        completions,
+        render,
+        models,
+        capabilities,
+        tokenize,
+        parse,
+        embeddings,
+        health,
+        load,
+        invocations,
+    ):
         module.mount(app)
     metrics.mount(app, state)
     describe(app, guarded=bool(state.keys), shape=state.error_shape)

@@ -5,6 +5,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from overt.api.sink import Sink
+from overt.contract.effects import Late
 
 if TYPE_CHECKING:
     from overt._core import Front
@@ -50,13 +51,13 @@ class Dispatcher:
     def drain(self) -> None:
         """Hands out all that is ready."""
         live = self.live
-        for handle, ended, status, data, max_tokens in self.front.take_ready():
+        for handle, ended, status, data, adapted in self.front.take_ready():
             exchange = live.get(handle)
             if exchange is not None:
                 if ended:
                     del live[handle]
-                if max_tokens is not None:
-                    exchange.max_tokens = max_tokens
+                if adapted:
+                    exchange.adapted = adapted
                 exchange.take(ended, status, data)
 
     def _sweep(self) -> None:
@@ -70,6 +71,7 @@ class Exchange:
     """One answer on its way out. Its coroutine wakes for the first item, the end and a disconnect only."""
 
     __slots__ = (
+        "adapted",
         "chunked",
         "dispatcher",
         "ended",
@@ -77,7 +79,6 @@ class Exchange:
         "handle",
         "held",
         "late",
-        "max_tokens",
         "pending",
         "quiet",
         "sink",
@@ -106,8 +107,8 @@ class Exchange:
         self.late = False
         self.held = False
         self.quiet = 0
-        self.max_tokens: int | None = None
-        """As applied, where the request asked for more than fits."""
+        self.adapted: list[Late] = []
+        """Fields that were changed for the prompt's sake."""
 
     # --- from the dispatcher and the connection ---
 

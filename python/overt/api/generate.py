@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from overt.api.dispatch import KEEP_ALIVE, Exchange
 from overt.api.hot import CLIENT_LEFT, Call
 from overt.api.state import State
 from overt.contract.asked import profile_asked, queried, read_headers
-from overt.contract.effects import Effect, header
+from overt.contract.effects import Effect, Late, header, late
 from overt.contract.errors import RETRY_AFTER_S, ApiError
 from overt.contract.field import Route
 from overt.contract.profiles import Profile
@@ -22,32 +21,16 @@ def count_effects(state: State, effects: Iterable[Effect]) -> None:
         counts[effect.label, effect.effect] += 1
 
 
-def clamped(field: str, asked: int | None, applied: int) -> Effect:
-    """What is told of a `max_tokens` that the context does not hold."""
-    reason = "that is what the prompt leaves of the context"
-    return Effect(field, "adapted", applied, requested=asked, reason=reason)
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the client is told of its fields."""
-
-    effects: list[Effect]
-    max_tokens_field: str
-    max_tokens: int | None
-    """As asked for."""
-
-    def header(self, state: State, applied: int | None) -> bytes | None:
-        """The `overt-effects` header of an answer that begins now; its effects are counted. `applied`: max_tokens,
-        where it was clamped to the context.
-        """
-        effects = self.effects
-        if applied is not None:
-            effects = [*effects, clamped(self.max_tokens_field, self.max_tokens, applied)]
-        if not effects:
-            return None
-        count_effects(state, effects)
-        return header(effects)
+def told(state: State, effects: list[Effect], adapted: list[Late]) -> bytes | None:
+    """The `overt-effects` header of an answer that begins now; its effects are counted. `adapted`: what the core
+    changed.
+    """
+    if adapted:
+        effects = effects + late(adapted)
+    if not effects:
+        return None
+    count_effects(state, effects)
+    return header(effects)
 
 
 async def generate(call: Call, route: Route) -> int:
@@ -87,10 +70,9 @@ async def _generate(call: Call, route: Route, profile: Profile) -> int:
         state.front.submit(exchange.handle, route, raw, params, chunked)
         if sink is not None and sink.paused:
             exchange.hold(True)
-        told = Told(effects, params.max_tokens_field, params.max_tokens)
         if params.stream:
-            return await _stream(call, exchange, told, close=raw_stream)
-        return await _whole(call, exchange, told)
+            return await _stream(call, exchange, effects, close=raw_stream)
+        return await _whole(call, exchange, effects)
     finally:
         if watcher is not None:
             watcher.cancel()
@@ -105,24 +87,23 @@ async def _watch(call: Call, exchange: Exchange) -> None:
     exchange.leave()
 
 
-async def _whole(call: Call, exchange: Exchange, told: Told) -> int:
+async def _whole(call: Call, exchange: Exchange, effects: list[Effect]) -> int:
     while not (exchange.ended or exchange.gone):
         await exchange.changed()
     if exchange.gone:
         return CLIENT_LEFT
-    return await _one(call, exchange, told)
+    return await _one(call, exchange, effects)
 
 
-async def _one(call: Call, exchange: Exchange, told: Told) -> int:
+async def _one(call: Call, exchange: Exchange, effects: list[Effect]) -> int:
     """Answers with the one body that came."""
     status = exchange.status or 500
     headers = {"retry-after": str(RETRY_AFTER_S)} if status in (429, 503) else None
-    return await call.answer(
-        status, exchange.taken(), headers, told.header(call.overt, exchange.max_tokens) if status == 200 else None
-    )
+    head = told(call.overt, effects, exchange.adapted) if status == 200 else None
+    return await call.answer(status, exchange.taken(), headers, head)
 
 
-async def _stream(call: Call, exchange: Exchange, told: Told, *, close: bool) -> int:
+async def _stream(call: Call, exchange: Exchange, effects: list[Effect], *, close: bool) -> int:
     state = call.overt
     timer = asyncio.get_running_loop().call_later(state.first_byte_timeout, exchange.lose_patience)
     while not (exchange.pending or exchange.gone or exchange.late):
@@ -133,10 +114,10 @@ async def _stream(call: Call, exchange: Exchange, told: Told, *, close: bool) ->
     if exchange.gone:
         return CLIENT_LEFT
     if exchange.status not in (0, 200):
-        return await _one(call, exchange, told)
+        return await _one(call, exchange, effects)
     exchange.started = True
     if not exchange.pending:
-        exchange.max_tokens = state.front.start(exchange.handle)
+        exchange.adapted = state.front.start(exchange.handle)
         exchange.pending.append(exchange.framed(KEEP_ALIVE))
     headers = [
         (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -144,8 +125,8 @@ async def _stream(call: Call, exchange: Exchange, told: Told, *, close: bool) ->
         (b"x-accel-buffering", b"no"),
         *call.told_headers(),
     ]
-    if (effects := told.header(state, exchange.max_tokens)) is not None:
-        headers.append((b"overt-effects", effects))
+    if (head := told(state, effects, exchange.adapted)) is not None:
+        headers.append((b"overt-effects", head))
     if close:
         headers.append((b"connection", b"close"))
     await call.send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -78,6 +78,8 @@ def front_config(config: ServeConfig) -> bytes:
             "lag_timeout_us": LAG_TIMEOUT_US,
             "threads": PREPARE_THREADS,
             "tool_call_parser": config.tool_call_parser,
+            "reasoning_parser": config.reasoning_parser,
+            "grammar_backend": config.grammar_backend,
             "escape_special_tokens": config.escape_special_tokens,
             "encode_cache_bytes": config.encode_cache_bytes,
             "max_choices": config.limits.max_choices,

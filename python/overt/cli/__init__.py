@@ -8,7 +8,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """`overt COMMAND …`. Returns the exit code."""
     from overt.cli.commands import run
 
-    return run(sys.argv[1:] if argv is None else list(argv))
+    try:
+        return run(sys.argv[1:] if argv is None else list(argv))
+    except ValueError as error:
+        # A package that describes a format wrongly is told in a line; whatever else is a fault of ours.
+        if type(error).__name__ != "PluginError":
+            raise
+        print(f"overt: {error}", file=sys.stderr)
+        return 1
 
 
 def serve(argv: Sequence[str] | None = None) -> int:

@@ -11,6 +11,8 @@ commands:
   capabilities [MODEL] [--json] [--flags]  what a server with these flags would do with each field of a request
   render MODEL [--messages FILE] [--diff MODEL]
                                            the prompt that a conversation makes, and where every part came from
+  parse [FILE] [--tool-call-parser NAME] [--reasoning-parser NAME] [--tools FILE]
+                                           what a parser makes of a model's output
   doctor [--host HOST] [--port PORT]       what keeps a server from running here
 
 options:
@@ -35,6 +37,10 @@ def run(argv: list[str]) -> int:
             from overt.cli.render import render
 
             return render(argv[1:])
+        case "parse":
+            from overt.cli.parse import parse
+
+            return parse(argv[1:])
         case "doctor":
             from overt.cli.doctor import doctor
 
@@ -48,6 +54,6 @@ def run(argv: list[str]) -> int:
             print(overt.__version__)
             return 0
         case _:
-            known = "serve, capabilities, render, doctor"
+            known = "serve, capabilities, render, parse, doctor"
             print(f"overt: there is no command {command!r}; there is: {known}", file=sys.stderr)
             return 2

@@ -71,9 +71,11 @@ class ServeConfig:
     report: str = "on_request"
     """on_request or always: when the body tells the effects of a request's fields."""
     tool_call_parser: str = "auto"
-    """auto, none or hermes."""
+    """auto, none or the name of a format."""
     reasoning_parser: str = "auto"
-    """auto or none."""
+    """auto, none or the name of a format."""
+    grammar_backend: str = "auto"
+    """none: outputs are never constrained."""
     reasoning_field: str | None = None
     """both, reasoning, reasoning_content or none; None: as the profile has it."""
     generation_config: str = "auto"

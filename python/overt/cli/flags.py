@@ -138,9 +138,14 @@ def _answer_flags(group: argparse._ArgumentGroup) -> None:
         help="whose way is taken where servers differ")  # fmt: skip
     add("--strict", action="store_true", help="refuse what would be adapted or change nothing")
     add("--report", choices=("on_request", "always"), default="on_request", help="tell of fields in the body")
-    add("--tool-call-parser", choices=("auto", "hermes", "none"), default="auto",
-        help="auto: hermes if the chat template mentions <tool_call>")  # fmt: skip
-    add("--reasoning-parser", choices=("auto", "none"), default="auto", help="no format is read yet")
+    add("--tool-call-parser", type=value.tool_parser, default="auto", metavar="NAME",
+        help="how tool calls are written: auto (by template and vocabulary), none, or a format's name; "
+        "`overt parse --names` lists them")  # fmt: skip
+    add("--reasoning-parser", type=value.reasoning_parser, default="auto", metavar="NAME",
+        help="how reasoning is set apart: auto, none, or a format's name")  # fmt: skip
+    add("--grammar-backend", choices=("auto", "llguidance", "guidance", "xgrammar", "outlines", "none"),
+        default="auto", metavar="NAME",
+        help="none: outputs are never constrained; every other name means the one engine there is")  # fmt: skip
     add("--reasoning-field", choices=("both", "reasoning", "reasoning_content", "none"),
         help="where reasoning stands in answers (default: as the profile has it)")  # fmt: skip
     add("--logprobs-mode", choices=("raw_logprobs", "processed_logprobs"), default="raw_logprobs",

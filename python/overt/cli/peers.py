@@ -81,7 +81,6 @@ INERT: tuple[Inert, ...] = (
     Inert("--enable-scale-out", "0", "no route needs a flag to be open"),
     Inert("--trust-remote-code", "0", "code that comes with a checkpoint is never run"),
     Inert("--structured-outputs-config --guided-decoding-backend", "1", "there is no choice of backends"),
-    Inert("--grammar-backend", "1", "there is no choice of backends"),
     Inert("--h11-max-incomplete-event-size --h11-max-header-count", "1", "the parser of HTTP has bounds of its own"),
     Inert("--sse-keep-alive-interval", "1", "a stream that is idle for 15 s gets a comment"),
     Inert("--prefix-caching-hash-algo --radix-eviction-policy", "1", "the prefix cache has one way to work"),
@@ -101,6 +100,7 @@ _TLS = "this server speaks plain HTTP; let a proxy in front of it end TLS"
 _GENERATES = "this server serves models that generate text, and nothing else"
 _OFFLOAD = "nothing is offloaded here; lower --max-model-len or --max-num-seqs"
 _PLUGINS = "this server loads no code of others"
+_FORMATS = "formats of others come from packages, by the entry point `overt.parsers`"
 _TEMPLATES = "chat templates come from the checkpoint or from --chat-template alone"
 _RANKS = "one server is one rank"
 
@@ -108,7 +108,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused("--disable-fastapi-docs", "0", "/docs is always there; --api-key guards it like every other route"),
     Refused("--max-num-queued-tokens", "1", "the queue is bounded in sequences: --max-num-queued-reqs"),
     Refused("--enable-per-request-metrics", "0", "answers carry their usage and no other measurements"),
-    Refused("--tool-strict-level", "1", "calls are not constrained to their schemas yet"),
+    Refused("--tool-strict-level", "1", "a tool asks for it by itself, with `strict: true`"),
     Refused("--enable-lora", "0", _ADAPTERS),
     Refused("--lora-modules --lora-paths", "+", _ADAPTERS),
     Refused("--max-loras --max-lora-rank --max-cpu-loras --max-loras-per-batch --max-loaded-loras", "1", _ADAPTERS),
@@ -137,7 +137,8 @@ REFUSED: tuple[Refused, ...] = (
     Refused("--is-embedding --enable-prompt-embeds", "0", _GENERATES),
     Refused("--cpu-offload-gb --kv-offloading-size", "1", _OFFLOAD, ("0", "0.0")),
     Refused("--enable-hierarchical-cache --enable-lmcache --enable-sleep-mode --enable-memory-saver", "0", _OFFLOAD),
-    Refused("--middleware --tool-parser-plugin --reasoning-parser-plugin", "+", _PLUGINS),
+    Refused("--middleware", "+", _PLUGINS),
+    Refused("--tool-parser-plugin --reasoning-parser-plugin", "+", _FORMATS),
     Refused("--logits-processors --tool-server", "+", _PLUGINS),
     Refused("--worker-cls --worker-extension-cls --model-impl", "1", _PLUGINS, ("auto", "transformers")),
     Refused("--enable-custom-logit-processor", "0", _PLUGINS),

@@ -78,9 +78,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _conversation(place: str | None) -> dict[str, Any]:
+    from overt import _core
+    from overt.contract.limits import DEFAULTS
+
     if place is None:
         return dict(SAMPLE)
     text = sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8")
+    depth, _ = _core.json_outline(text.encode())
+    if depth > DEFAULTS.max_json_depth:
+        raise ValueError(
+            f"{place} is nested too deeply: {depth} arrays and objects within each other; "
+            f"at most {DEFAULTS.max_json_depth} are read"
+        )
     try:
         given = json.loads(text)
     except ValueError as error:
@@ -106,16 +115,15 @@ class View:
 def view(model: str, body: dict[str, Any], words: argparse.Namespace) -> View:
     """The prompt of a model. Raises ModelError, ApiError, ValueError."""
     from overt import _core
-    from overt.api.openai.render import described
+    from overt.api.openai.render import prompts
     from overt.contract.asked import Asked
     from overt.contract.deployment import Deployment
-    from overt.contract.errors import from_core
     from overt.contract.profiles import OVERT
     from overt.contract.read import read
     from overt.models.prompting import prompt_files
 
     files = prompt_files(model, tokenizer=words.tokenizer, chat_template=words.chat_template)
-    prompts = _core.Prompts(_meta(files), files.tokenizer_json or _byte_tokenizer(), _reading(words))
+    core = _core.Prompts(_meta(files), files.tokenizer_json or _byte_tokenizer(), _reading(words))
     default, with_tools = files.template_for(tools=False), files.template_for(tools=True)
     other = None if with_tools is default else with_tools
     deployment = Deployment(
@@ -126,7 +134,6 @@ def view(model: str, body: dict[str, Any], words: argparse.Namespace) -> View:
         tool_template=None if other is None else other.text,
         tool_template_source="" if other is None else other.source,
         special_tokens=files.special_tokens,
-        spelled_tokens=prompts.special_tokens_in,
         escapes=words.escape_special_tokens,
         # Nothing is generated: whether calls would be read does not matter.
         parser="any",
@@ -134,12 +141,8 @@ def view(model: str, body: dict[str, Any], words: argparse.Namespace) -> View:
     )
     body = {name: value for name, value in body.items() if name != "model"}
     raw = json.dumps(body).encode()
-    try:
-        params, effects = read("chat", raw, deployment, Asked(OVERT, False, "render"))
-        (shown,) = json.loads(prompts.show("chat", raw, params))
-    except _core.RequestError as error:
-        raise from_core(error) from None
-    told = described(shown, params, deployment)
+    params, effects = read("chat", raw, deployment, Asked(OVERT, False, "render"))
+    (told,), effects = prompts(core, "chat", raw, params, effects, deployment)
     if files.tokenizer_json is None:
         for name in _OF_TOKENS:
             del told[name]
@@ -155,7 +158,8 @@ def _meta(files: "PromptFiles") -> bytes:
     return json.dumps(
         {
             "model": {
-                "max_model_len": files.max_model_len or _ANY,
+                # What is not the model's tokenizer does not count its tokens.
+                "max_model_len": (files.tokenizer_json and files.max_model_len) or _ANY,
                 "vocab_size": _ANY,
                 "prompt_format": files.prompt_format,
             },

@@ -1,9 +1,10 @@
 """What the values of flags may be."""
 
 import argparse
+import difflib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -60,14 +61,46 @@ seconds = _at_least("seconds", 0.001)
 milliseconds = _at_least("milliseconds", 0.0)
 
 
+def tool_parser(text: str) -> str:
+    """A format of tool calls."""
+    # What they are called is known to the core alone, which a look at the help does not need.
+    from overt.parsers import DECLARED, names
+
+    return _parser_named(text, (*DECLARED, *names().tool))
+
+
+def reasoning_parser(text: str) -> str:
+    """A format of reasoning."""
+    from overt.parsers import DECLARED, names
+
+    return _parser_named(text, (*DECLARED, *names().reasoning))
+
+
+def _parser_named(text: str, names: Sequence[str]) -> str:
+    known = ("auto", "none", *names)
+    if text not in known:
+        near = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is no format that is known; {hint}There are {', '.join(known)}")
+    return text
+
+
 def json_object(text: str) -> dict[str, Any]:
     """A JSON object."""
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = json.loads(text, parse_int=_integer)
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is no JSON object")
+    return value
+
+
+def _integer(text: str) -> int:
+    """An integer that 64 bits hold: others would become floats on their way."""
+    value = int(text)
+    if not -(2**63) <= value < 2**64:
+        raise argparse.ArgumentTypeError(f"64 bits do not hold the integer {text[:80]}")
     return value
 
 

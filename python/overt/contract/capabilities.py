@@ -1,10 +1,11 @@
 """The whole contract under one deployment: what `GET /v1/capabilities` and `overt capabilities` tell."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from overt import _core
+from overt import _core, parsers
 from overt.contract.capabilities_text import render_text
 from overt.contract.deployment import NEUTRAL, Deployment
 from overt.contract.errors import CODES, type_of
@@ -105,13 +106,31 @@ def capabilities(deployment: Deployment, routes: Iterable[Mounted] | None = None
             {"name": name, "meaning": meaning, "changes_meaning": changes}
             for name, meaning, changes in _core.normalisations()
         ],
-        "parsers": {"tool_calls": deployment.parser},
-        "grammar": {"backend": None, "reason": "structured outputs come later"},
+        "parsers": _parsers(deployment),
+        "grammar": _grammar(deployment),
         "errors": [
             {"code": code, "status": status, "type": type_of(status), "meaning": meaning}
             for code, (status, meaning) in CODES.items()
         ],
     } | _routes(routes)
+
+
+def _parsers(deployment: Deployment) -> dict[str, Any]:
+    reading = deployment.reading
+    return {
+        "tool_calls": deployment.parser,
+        "tool_calls_reason": reading.get("tool_call_parser_reason"),
+        "reasoning": deployment.reasoning_parser,
+        "reasoning_reason": reading.get("reasoning_parser_reason"),
+        "known": {"tool_calls": list(parsers.names().tool), "reasoning": list(parsers.names().reasoning)},
+    }
+
+
+def _grammar(deployment: Deployment) -> dict[str, Any]:
+    if not deployment.constrains:
+        return {"backend": None, "reason": "--grammar-backend none", "whitespace": None, "limits": None}
+    told: dict[str, Any] = json.loads(_core.grammar())
+    return {"backend": "llguidance", "reason": None} | told
 
 
 def _template(template: Template, deployment: Deployment) -> dict[str, Any]:

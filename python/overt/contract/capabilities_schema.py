@@ -57,6 +57,26 @@ _TEMPLATE = _object(
     special_tokens_in_text={"enum": ["read", "escaped"]},
 )
 
+_PARSERS = _object(
+    tool_calls=_TEXT | {"description": "The format that calls are read in; null: they stay text."},
+    tool_calls_reason=_TEXT | {"description": "Where that came from."},
+    reasoning=_TEXT | {"description": "The format that reasoning is read in; null: it stays text."},
+    reasoning_reason=_TEXT,
+    known=_object(tool_calls=_strings(minItems=1), reasoning=_strings(minItems=1))
+    | {"description": "Names that the server, /v1/parse and `overt.parsers` know."},
+)
+
+_GRAMMAR = _object(
+    backend=_TEXT | {"description": "null: outputs are not constrained."},
+    reason=_TEXT,
+    whitespace={"anyOf": [{"type": "null"}, _object(policy=_STRING, pattern=_STRING, meaning=_STRING)]},
+    limits={
+        "type": ["object", "null"],
+        "additionalProperties": _INTEGER,
+        "description": "What a constraint may have at most.",
+    },
+)
+
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Capabilities of an Overt server",
@@ -91,8 +111,8 @@ SCHEMA: dict[str, Any] = {
     template={"anyOf": [{"type": "null"}, _TEMPLATE]},
     tool_template={"anyOf": [{"type": "null"}, _TEMPLATE]},
     normalisations=_list(_object(name=_STRING, meaning=_STRING, changes_meaning=_BOOLEAN)),
-    parsers=_object(tool_calls=_TEXT),
-    grammar=_object(backend=_TEXT, reason=_TEXT),
+    parsers=_PARSERS,
+    grammar=_GRAMMAR,
     errors=_list(_object(code=_STRING, status=_INTEGER, type=_STRING, meaning=_STRING)),
     routes=_list(_object(method=_STRING, path=_STRING, summary=_STRING), optional=True),
     absent_routes=_list(_object(method=_STRING, path=_STRING, reason=_STRING), optional=True),

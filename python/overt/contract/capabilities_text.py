@@ -26,12 +26,22 @@ def _summary(document: dict[str, Any]) -> Iterable[str]:
     else:
         yield f"template   {template['source'] or 'given'} ({template['hash']})"
         yield f"           reads {', '.join(template['variables']) or 'nothing'}"
-    yield f"parser     tool calls: {document['parsers']['tool_calls'] or 'none, they stay text'}"
-    yield f"grammar    {document['grammar']['backend'] or document['grammar']['reason']}"
+    parsers, grammar = document["parsers"], document["grammar"]
+    yield f"calls      {_read_as(parsers['tool_calls'] or 'none, they stay text', parsers['tool_calls_reason'])}"
+    yield f"reasoning  {_read_as(parsers['reasoning'] or 'none, it stays text', parsers['reasoning_reason'])}"
+    if grammar["backend"] is None:
+        yield f"grammar    none, outputs are not constrained: {grammar['reason']}"
+    else:
+        space = grammar["whitespace"]
+        yield f"grammar    {grammar['backend']}; white space {space['policy']}: {space['pattern']} {space['meaning']}"
     yield f"profile    {settings['profile']}{', strict' * settings['strict']}; report {settings['report']}"
     yield f"fields     {', '.join(f'{effects[effect]} {effect}' for effect in _ORDER)}"
     if unread:
         yield f"           not read by the template: {', '.join(unread)}"
+
+
+def _read_as(name: str, reason: str | None) -> str:
+    return f"{name} ({reason})" if reason else name
 
 
 def _fields(document: dict[str, Any]) -> list[str]:

@@ -1,17 +1,17 @@
 """What a chat asks of its template: messages, tools and variables."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from overt.contract.calls import check_choice
 from overt.contract.deployment import Deployment
 from overt.contract.effects import UNKNOWN, Effect
-from overt.contract.errors import ApiError, step, wrong_value
-from overt.contract.fields import by_name
+from overt.contract.errors import ApiError
 from overt.contract.profiles import Profile
 from overt.contract.standings import THINKING
-from overt.contract.template import ALWAYS_READ, KNOWN_KEYS, Template
+from overt.contract.template import ALWAYS_READ, KNOWN_KEYS, Template, has_tools
 
 OWN_VARIABLES = frozenset(
     {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template"}
@@ -50,17 +50,6 @@ def check_template_fields(
             effects.append(_unread(name, value, template))
 
 
-def has_tools(body: Mapping[str, Any]) -> bool:
-    """Whether the template is given tools."""
-    return bool(body["tools"]) and body["tool_choice"] != "none"
-
-
-def check_choice(body: Mapping[str, Any]) -> None:
-    """Refuses choices of tools that are none, or that cannot be kept."""
-    if body["tool_choice"] not in (None, "none", "auto"):
-        _refuse_choice(body["tool_choice"], body["tools"])
-
-
 def _unread(name: str, value: Any, template: Template) -> Effect:
     variables = [known for known in template.variables if known not in OWN_VARIABLES]
     near = next(iter(get_close_matches(name[:64], variables, n=1, cutoff=0.6)), None)
@@ -97,51 +86,27 @@ def check_messages(messages: list[dict[str, Any]], template: Template | None, ef
             break
 
 
-def check_spelled(raw: bytes, body: Mapping[str, Any], deployment: Deployment, effects: list[Effect]) -> None:
-    """Tells of special tokens that the conversation's text spells: the tokenizer reads them as such."""
-    spelled = deployment.spelled_tokens
-    # Most requests have none: the whole body is looked at first, escapes of JSON apart.
-    if spelled is None or deployment.escapes or not (b"\\u00" in raw or spelled(raw.decode("utf-8", "replace"))):
-        return
-    told = 0
-    for name in ("messages", "tools", "documents", "chat_template_kwargs"):
-        for path, text in _strings(name, body[name]):
-            tokens = spelled(text)
-            if not tokens or told == _MAX_TOLD_KEYS:
-                continue
-            told += 1
-            what = ", ".join(f"`{token}`" for token in tokens[:4])
-            reason = f"{what} in it is read as a special token; the operator can have it read as text"
-            effects.append(Effect(path, "adapted", "special tokens", requested=text, reason=reason))
-
-
-def _strings(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every string of a JSON value, with its path."""
-    waiting: list[tuple[str, Any]] = [(path, value)]
-    while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, str):
-            yield path, value
-        elif isinstance(value, list):
-            waiting.extend((f"{path}[{index}]", item) for index, item in reversed(list(enumerate(value))))
-        elif isinstance(value, dict):
-            waiting.extend((path + step(key), item) for key, item in reversed(value.items()))
-
-
 def reasoning_effort(body: Mapping[str, Any], template: Template | None, effects: list[Effect]) -> dict[str, Any]:
     """The template's variables that `reasoning_effort` gives, where the request does not give them itself."""
     effort = body["reasoning_effort"]
     if effort is None or template is None:
         return {}
-    switches = {name: effort != "none" for name in THINKING if template.reads(name)}
-    if template.reads("reasoning_effort"):
-        return {"reasoning_effort": effort} | switches
-    if switches:
-        given = body["chat_template_kwargs"] or {}
-        applied = ", ".join(f"{name}={str(given.get(name, on)).lower()}" for name, on in switches.items())
-        reason = "the chat template knows no efforts: it can only be told to think or not to"
-        effects.append(Effect("reasoning_effort", "adapted", applied, requested=effort, reason=reason))
-    return switches
+    knows = template.reads("reasoning_effort")
+    variables: dict[str, Any] = {"reasoning_effort": effort} if knows else {}
+    variables |= {name: effort != "none" for name in THINKING if template.reads(name)}
+    given = body["chat_template_kwargs"] or {}
+    own = [name for name, value in variables.items() if name in given and _short(given[name]) != _short(value)]
+    if variables and (own or not knows):
+        applied = ", ".join(f"{name}={_short(given.get(name, value))}" for name, value in variables.items())
+        reasons = [] if knows else ["the chat template knows no efforts: it can only be told to think or not to"]
+        if own:
+            reasons.append(f"{' and '.join(f'`chat_template_kwargs.{name}`' for name in own)} wins")
+        effects.append(Effect("reasoning_effort", "adapted", applied, requested=effort, reason="; ".join(reasons)))
+    return variables
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)[:64]
 
 
 def _check_parts(path: str, parts: list[Any], effects: list[Effect]) -> None:
@@ -169,11 +134,20 @@ def turn(body: Mapping[str, Any]) -> tuple[bool, bool]:
     return continued, not continued and opened is not False
 
 
+def enable_thinking(body: Mapping[str, Any], template: Template | None) -> dict[str, Any]:
+    """The template's variables that `enable_thinking` gives."""
+    wanted = body.get("enable_thinking")
+    if wanted is None or template is None:
+        return {}
+    return {name: wanted for name in THINKING if template.reads(name)}
+
+
 def template_variables(
     body: Mapping[str, Any], deployment: Deployment, template: Template | None, effects: list[Effect]
 ) -> str | None:
     """Variables that the operator and fields give, as JSON."""
     variables = dict(deployment.template_variables) | reasoning_effort(body, template, effects)
+    variables |= enable_thinking(body, template)
     return json.dumps(variables) if variables else None
 
 
@@ -193,37 +167,3 @@ def check_last(messages: list[dict[str, Any]], profile: Profile, opened: bool, e
         reason = "it is the assistant's: a new turn answers it; `continue_final_message: true` would continue it"
         effects.append(Effect(path, "adapted", "new turn", requested=messages[-1], reason=reason))
     return False
-
-
-def check_strict_tools(tools: list[dict[str, Any]], effects: list[Effect]) -> None:
-    """Tells of schemas that are not enforced."""
-    for index, tool in enumerate(tools):
-        function = tool.get("function")
-        if isinstance(function, dict) and function.get("strict"):
-            reason = "calls are not constrained to the schema yet"
-            effects.append(Effect(f"tools[{index}].function.strict", "inert", requested=True, reason=reason))
-
-
-def _refuse_choice(choice: Any, tools: Any) -> None:
-    named = isinstance(choice, dict) and choice.get("type") == "function"
-    if choice != "required" and not named:
-        raise wrong_value("tool_choice", by_name("chat")["tool_choice"].wanted(), choice)
-    what = "required" if choice == "required" else "of one function"
-    if not tools:
-        raise ApiError(400, f"`tool_choice` {what} needs `tools`.", param="tool_choice")
-    if named and not _has(tools, choice):
-        raise ApiError(400, "`tool_choice` names a function that is not in `tools`.", param="tool_choice")
-    raise ApiError(
-        400,
-        f"`tool_choice` {what} is known, but this server does not implement it yet: a call cannot be forced. "
-        'Use "auto" or "none".',
-        param="tool_choice",
-        code="unsupported_parameter",
-    )
-
-
-def _has(tools: list[dict[str, Any]], choice: dict[str, Any]) -> bool:
-    function = choice.get("function")
-    wanted = function.get("name") if isinstance(function, dict) else None
-    functions = (tool.get("function") for tool in tools)
-    return any(isinstance(function, dict) and function.get("name") == wanted for function in functions)

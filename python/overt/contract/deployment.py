@@ -2,15 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from overt import _core
 from overt.contract.effects import Effect
 from overt.contract.errors import ApiError, missing
-from overt.contract.field import Route, Standing
+from overt.contract.field import Field, Route, Standing
 from overt.contract.fields import by_name
 from overt.contract.limits import DEFAULTS, Limits
 from overt.contract.models import model_of, nested
@@ -49,6 +49,14 @@ class Deployment:
     chat_template: str | None = None
     parser: str | None = None
     """The format that tool calls are read in; none: they stay text."""
+    reasoning_parser: str | None = None
+    """The format that reasoning is read in; none: it stays text."""
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """What the core told of these formats, and why they were chosen."""
+    constrains: bool = True
+    """Outputs can be held to grammars."""
+    bounds_thinking: bool = False
+    """The end of thinking can be forced."""
     max_client_priority: int = 0
     tells_prompt_logprobs: bool = True
     """Whether the model's code gives the logits of prompt tokens."""
@@ -79,8 +87,6 @@ class Deployment:
     """Variables of the chat template that the operator gives."""
     special_tokens: Mapping[str, Any] = field(default_factory=dict)
     """As templates see them: `bos_token`, …"""
-    spelled_tokens: Callable[[str], list[str]] | None = field(default=None, compare=False, repr=False)
-    """The special tokens that a text spells."""
     escapes: bool = False
     """Special tokens that a client's text spells are plain text."""
     model: Mapping[str, Any] = field(default_factory=dict)
@@ -131,12 +137,11 @@ class Deployment:
 
     def _planned(self, route: Route, profile: Profile) -> Plan:
         known = by_name(route, self.limits, profile)
-        watched: dict[str, dict[str, Standing]] = {prefix: {} for prefix in ("", *map("{}.".format, nested(route)))}
-        for row in known.values():
-            standing = row.standing(self, profile)
-            if row.effect != "refused" and standing.effect in ("inert", "refused"):
-                parent, dot, key = row.name.rpartition(".")
-                watched[parent + dot][key] = standing
+        watched = with_tools = self._watched(route, profile, known)
+        if self.tool_template is not None:
+            # The deployment as a conversation with tools finds it.
+            other = replace(self, chat_template=self.tool_template, template_source=self.tool_template_source)
+            with_tools = other._watched(route, profile, known)
         return Plan(
             route=route,
             profile=profile,
@@ -144,11 +149,22 @@ class Deployment:
             model=model_of(route, self.limits, profile),
             known=known,
             watched=watched,
+            watched_with_tools=with_tools,
             params=self._params(route, profile),
             prefix=_PREFIXES.get(route, "") if profile.id_prefix else "",
             report=self._report(route, profile, self.template),
             report_with_tools=self._report(route, profile, self._with_tools),
         )
+
+    def _watched(self, route: Route, profile: Profile, known: Mapping[str, Field]) -> dict[str, dict[str, Standing]]:
+        """Fields that are inert or refused at rest."""
+        watched: dict[str, dict[str, Standing]] = {prefix: {} for prefix in ("", *map("{}.".format, nested(route)))}
+        for row in known.values():
+            standing = row.standing(self, profile)
+            if row.effect != "refused" and standing.effect in ("inert", "refused"):
+                parent, dot, key = row.name.rpartition(".")
+                watched[parent + dot][key] = standing
+        return watched
 
     def _params(self, route: Route, profile: Profile) -> GenerationParams:
         """What a generation is where the request does not say."""
@@ -224,6 +240,7 @@ class Deployment:
             self.model.get("device"),
             *(None if template is None else template.hash for template in (self.template, self._with_tools)),
             self.parser,
+            self.reasoning_parser,
             profile.name,
             _core.__version__,
         ]
@@ -276,13 +293,18 @@ def deployment_of(config: "ServeConfig", hello: Mapping[str, Any], front: "Front
     """The deployment of a server with `config` whose engine has said `hello` (parsed) and is behind `front`."""
     model: dict[str, Any] = dict(hello["model"])
     default, with_tools = _templates(hello.get("chat_templates") or [])
+    reading: dict[str, Any] = json.loads(front.reading or b"{}")
     return Deployment(
         served=_served(config, model),
         vocab_size=model["vocab_size"],
         generation_config=_generation_config(config, model.pop("generation_config", None) or {}),
         chat_template=default.get("text"),
         tool_template=with_tools.get("text"),
-        parser=front.parser,
+        parser=reading.get("tool_call_parser"),
+        reasoning_parser=reading.get("reasoning_parser"),
+        reading=reading,
+        constrains=reading.get("constrains", True),
+        bounds_thinking=reading.get("bounds_thinking", False),
         max_client_priority=config.max_client_priority,
         tells_prompt_logprobs=model.get("tells_prompt_logprobs", True),
         limits=config.limits,
@@ -300,7 +322,6 @@ def deployment_of(config: "ServeConfig", hello: Mapping[str, Any], front: "Front
         tool_template_source=with_tools.get("source", ""),
         template_variables=config.default_chat_template_kwargs,
         special_tokens=hello.get("special_tokens") or {},
-        spelled_tokens=front.special_tokens_in,
         escapes=config.escape_special_tokens,
         model=model,
         engine=dict(hello.get("limits") or {}),

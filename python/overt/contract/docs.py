@@ -22,6 +22,7 @@ _ROUTES = {
     "completions": "`POST /v1/completions`",
     "tokenize": "`POST /tokenize`",
     "detokenize": "`POST /detokenize`",
+    "parse": "`POST /v1/parse`, `/parse_function_call`, `/separate_reasoning`",
 }
 _SOURCES = {"generation_config": "as generation_config.json says, else what changes nothing", "flag": "by a flag"}
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,10 @@ _MAX_TEXT = 200
 
 UNKNOWN = "_unknown"
 """The label under which all unknown fields are counted."""
+
+Late = tuple[str, int | str, str, str]
+"""A field that the core changed once it saw the prompt: its path, what was applied, the reason, the label to count it
+under."""
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -73,6 +77,13 @@ def _brief(value: Any) -> Any:
     if len(text) > _MAX_TEXT:
         return text[:_MAX_TEXT] + "…"
     return value
+
+
+def late(told: Iterable[Late]) -> list[Effect]:
+    """The effects that the core tells."""
+    return [
+        Effect(field, "adapted", applied, reason=reason, counted=counted) for field, applied, reason, counted in told
+    ]
 
 
 def objects(effects: Sequence[Effect]) -> str:

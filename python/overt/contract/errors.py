@@ -18,6 +18,7 @@ _TYPES = {
 CODES: dict[str, tuple[int, str]] = {
     "body_too_deep": (400, "Arrays and objects within each other, more than are read."),
     "body_too_large": (413, "More bytes than are read."),
+    "constraint_failed": (400, "The output could not be held to its constraint to its end."),
     "context_length_exceeded": (400, "The prompt, or the prompt with the tokens asked for, exceeds the context."),
     "engine_unavailable": (503, "The engine is gone, or makes no progress."),
     "headers_too_large": (431, "Request line and headers together are longer than is read."),

@@ -30,7 +30,7 @@ Kind = Literal[
 """JSON types. "strings": one string or a list of them; "texts", "integers", "objects": lists; "biases": numbers by
 token id; "labels": strings by name."""
 
-Route = Literal["chat", "completions", "tokenize", "detokenize"]
+Route = Literal["chat", "completions", "tokenize", "detokenize", "parse"]
 Origin = Literal["openai", "vllm", "sglang", "overt"]
 Location = Literal["body", "header"]
 Status = Literal["honoured", "adapted", "inert", "refused"]
@@ -40,7 +40,7 @@ CHAT: tuple[Route, ...] = ("chat",)
 COMPLETIONS: tuple[Route, ...] = ("completions",)
 GENERATE: tuple[Route, ...] = ("chat", "completions")
 TEMPLATE: tuple[Route, ...] = ("chat", "tokenize")
-ALL: tuple[Route, ...] = ("chat", "completions", "tokenize", "detokenize")
+ALL: tuple[Route, ...] = ("chat", "completions", "tokenize", "detokenize", "parse")
 
 INT64 = 2**63
 INT32 = 2**31
@@ -160,7 +160,7 @@ class Field:
                 most = "" if self.high is None else f", {self.high:g} prompts at most"
                 return f"a string, a list of strings, a list of token ids or a list of such lists{most}"
             case "tool_choice":
-                return '"none" or "auto"'
+                return '"none", "auto", "required" or a choice of tools'
             case "any":
                 return "JSON"
 
@@ -188,10 +188,9 @@ class Field:
         if self.above is not None:
             return f" above {self.above:g}" + ("" if self.high is None else f" and at most {self.high:g}")
         if self.low is not None and self.high is not None:
-            if self.high >= 2**31 - 1:
-                bits = 64 if self.high > 2**32 else 32
-                return f" of {bits} bits"
-            return f" from {self.low:g} to {self.high:g}"
+            if self.low <= -INT32:
+                return f" of {64 if self.high > INT32 else 32} bits"
+            return f" from {self.low:g} to {int(self.high) if self.high >= 2**20 else f'{self.high:g}'}"
         if self.low is not None:
             return f" of at least {self.low:g}"
         return ""

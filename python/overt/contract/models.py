@@ -15,6 +15,7 @@ from overt.contract.field import MAX_BIAS, MAX_LABEL, MAX_LABEL_NAME, MAX_LABELS
 from overt.contract.fields import by_name, nearest
 from overt.contract.limits import Limits
 from overt.contract.profiles import OVERT, PROFILES, Profile
+from overt.contract.template import has_tools
 
 if TYPE_CHECKING:
     from overt.contract.plan import Plan
@@ -26,6 +27,7 @@ _NAMES: dict[Route, str] = {
     "completions": "CompletionRequest",
     "tokenize": "TokenizeRequest",
     "detokenize": "DetokenizeRequest",
+    "parse": "ParseRequest",
 }
 
 
@@ -54,7 +56,8 @@ def validate(plan: "Plan", raw: bytes) -> tuple[BaseModel, list[Effect]]:
     if twice is not None:
         raise ApiError(400, f"The body names `{twice[:64]}` twice. Send each field once.", param=twice[:64])
     effects: list[Effect] = []
-    _check(plan, "", body, effects)
+    watched = plan.watched_with_tools if has_tools(body.__dict__) else plan.watched
+    _check(plan, watched, "", body, effects)
     return body, effects
 
 
@@ -121,12 +124,19 @@ def _annotation(field: Field) -> Any:
             # Read by the core, from the raw bytes.
             return Annotated[Any, WithJsonSchema({"anyOf": _PROMPT_SCHEMAS})]
         case "tool_choice":
-            return Annotated[Any, WithJsonSchema({"type": "string", "enum": ["none", "auto"]})]
+            return Annotated[Any, WithJsonSchema(_CHOICE_SCHEMA)]
         case "any":
             return Any
 
 
 _TEXT: Any = Annotated[str, Info(min_length=1)]
+
+_CHOICE_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "enum": ["none", "auto", "required"]},
+        {"type": "object", "properties": {"type": {"enum": ["function", "custom", "allowed_tools"]}}},
+    ]
+}
 
 _PROMPT_SCHEMAS: list[dict[str, Any]] = [
     {"type": "string"},
@@ -149,13 +159,15 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) and value else value
 
 
-def _check(plan: "Plan", prefix: str, body: BaseModel, effects: list[Effect]) -> None:
+def _check(
+    plan: "Plan", watched: Mapping[str, Mapping[str, Standing]], prefix: str, body: BaseModel, effects: list[Effect]
+) -> None:
     known, given = plan.known, body.model_fields_set
-    for key, standing in plan.watched[prefix].items():
+    for key, standing in watched[prefix].items():
         if key not in given:
             continue
         name, value = prefix + key, getattr(body, key)
-        if value is None or any(_same(value, noop) for noop in known[name].noop):
+        if value is None or any(same(value, noop) for noop in known[name].noop):
             continue
         if standing.effect == "refused":
             raise refusal(known[name], standing)
@@ -169,12 +181,12 @@ def _check(plan: "Plan", prefix: str, body: BaseModel, effects: list[Effect]) ->
         if field is None:
             near = nearest(plan.route, name) if len(effects) < 32 else None
             effects.append(unknown(name, value, near))
-        elif not any(_same(value, noop) for noop in field.noop):
+        elif not any(same(value, noop) for noop in field.noop):
             raise refusal(field)
     if not prefix:
         for name in nested(plan.route):
             if (value := getattr(body, name)) is not None:
-                _check(plan, f"{name}.", value, effects)
+                _check(plan, watched, f"{name}.", value, effects)
 
 
 def unknown(name: str, value: Any, near: str | None) -> Effect:
@@ -201,6 +213,6 @@ def refusal(field: Field, standing: Standing | None = None) -> ApiError:
     return ApiError(400, message, param=field.name, code="unsupported_parameter")
 
 
-def _same(value: Any, noop: Any) -> bool:
+def same(value: Any, noop: Any) -> bool:
     """Equality of JSON values: 0 and 0.0 are one, 0 and false are two."""
     return isinstance(value, bool) == isinstance(noop, bool) and bool(value == noop)

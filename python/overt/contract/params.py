@@ -36,7 +36,7 @@ class GenerationParams:
     key: str | None
     cache_salt: str | None
     tools: bool
-    """Whether tool calls are looked for in the answer."""
+    """The template sees tools."""
     add_generation_prompt: bool
     continue_final_message: bool
     typical_p: float = 1.0
@@ -97,6 +97,18 @@ class GenerationParams:
     continuous_usage: bool = False
     obfuscation: bool = False
     stop_field: Literal["stop_reason", "matched_stop", "none"] = "stop_reason"
+    constrained: bool = False
+    """A field asks for constrained output."""
+    one_call: bool = False
+    """A choice is over once a call has ended."""
+    functions: bool = False
+    """The answer's call stands in `function_call`."""
+    merges_reasoning: bool = False
+    """Reasoning stays in the content."""
+    gathers_reasoning: bool = False
+    """Reasoning comes in one piece."""
+    thinking_budget: int | None = None
+    """Tokens of thinking before it is closed; none: no bound."""
     reasoning_field: Literal["both", "reasoning", "reasoning_content", "none"] = "both"
     cached_tokens: bool = True
     """`usage.prompt_tokens_details`."""

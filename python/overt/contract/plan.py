@@ -22,6 +22,8 @@ class Plan:
     """Body rows by name."""
     watched: Mapping[str, Mapping[str, Standing]]
     """Fields of the model that are inert or refused at rest: by the object they stand in ("" or "overt."), by key."""
+    watched_with_tools: Mapping[str, Mapping[str, Standing]]
+    """The same where the template is given tools, which may be another."""
     params: GenerationParams
     """Of a request that says nothing."""
     prefix: str

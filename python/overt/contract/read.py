@@ -5,25 +5,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from overt.contract import checks
+from overt.contract import checks, standings
 from overt.contract.asked import Asked, body_id
+from overt.contract.calls import check_strict_tools, forces
 from overt.contract.conversation import (
     check_last,
     check_messages,
-    check_spelled,
-    check_strict_tools,
     check_template_fields,
-    has_tools,
     template_variables,
     turn,
 )
 from overt.contract.deployment import NEUTRAL, Deployment
 from overt.contract.effects import Effect, objects
+from overt.contract.errors import ApiError, wrong_value
 from overt.contract.field import Route
-from overt.contract.models import validate
+from overt.contract.models import same, validate
 from overt.contract.params import GenerationParams
 from overt.contract.plan import Plan
 from overt.contract.scheduling import priority
+from overt.contract.template import has_tools
 
 
 @dataclass(slots=True)
@@ -52,15 +52,15 @@ def read(route: Route, raw: bytes, deployment: Deployment, asked: Asked) -> tupl
     if asked.effects:
         effects = asked.effects + effects
     body: dict[str, Any] = checked.__dict__
-    sent = checked.model_fields_set
+    # What another route alone has is among the unknown ones here.
+    sent = checked.model_fields_set - (checked.model_extra or {}).keys()
     params = plan.params.copy()
     reading = _Reading(plan, raw, deployment, asked, body, params, effects)
     params.model = deployment.named(body["model"], profile, effects)
     params.request_id = asked.request_id
     for name in sent:
         attribute = _PLAIN.get(name)
-        # What another route alone has is no member of this body.
-        if attribute is not None and (value := body.get(name)) is not None:
+        if attribute is not None and (value := body[name]) is not None:
             setattr(params, attribute, value)
     params.id = plan.prefix + body_id(body, asked, effects)
     params.include_usage, params.continuous_usage, params.obfuscation = checks.stream_options(body, profile, effects)
@@ -223,6 +223,63 @@ def _spaces(reading: _Reading) -> None:
         reading.effects.append(Effect("spaces_between_special_tokens", "inert", requested=False, reason=reason))
 
 
+CONSTRAINTS = (
+    "response_format structured_outputs guided_json guided_json_object guided_regex guided_choice guided_grammar "
+    "structural_tag json_schema regex ebnf"
+)
+"""Fields that may hold the output to something."""
+_WHITE = "guided_whitespace_pattern"
+
+
+def _constraint(reading: _Reading) -> None:
+    """The core reads what the answer is held to, from the body."""
+    body, params = reading.body, reading.params
+    asked = [
+        name
+        for name in CONSTRAINTS.split()
+        if (value := body[name]) is not None and all(not same(value, noop) for noop in reading.plan.known[name].noop)
+    ]
+    if not asked and body[_WHITE] is not None:
+        reading.effects.append(Effect(_WHITE, "inert", requested=body[_WHITE], reason="no JSON is asked for"))
+    if asked and reading.plan.route == "chat" and forces(body):
+        for name in (*asked, *([_WHITE] if body[_WHITE] is not None else [])):
+            reason = "the choice of tools holds the answer to a call"
+            reading.effects.append(Effect(name, "inert", requested=body[name], reason=reason))
+        return
+    for name in asked:
+        if (row := reading.plan.known[name]).kind == "any" and not isinstance(body[name], (dict, str)):
+            raise wrong_value(name, row.wanted(), body[name])
+    params.constrained = bool(asked)
+    if params.constrained and params.beam:
+        raise ApiError(400, f"`{asked[0]}` cannot be kept by a beam search. Send one of them.", param=asked[0])
+
+
+def _reasoning(reading: _Reading) -> None:
+    body, params = reading.body, reading.params
+    if body["include_reasoning"] is False:
+        params.reasoning_field = "none"
+    params.merges_reasoning = body["separate_reasoning"] is False
+    if body["stream_reasoning"] is False:
+        params.gathers_reasoning = params.stream
+        if not params.stream and reading.deployment.reasoning_parser is not None:
+            reason = "the answer comes in one piece"
+            reading.effects.append(Effect("stream_reasoning", "inert", requested=False, reason=reason))
+
+
+def _thinking(reading: _Reading) -> None:
+    budget = reading.body["thinking_token_budget"]
+    reading.params.thinking_budget = None if budget is None or budget < 0 else budget
+
+
+def _calls(reading: _Reading) -> None:
+    body, params = reading.body, reading.params
+    params.one_call = body["parallel_tool_calls"] is False
+    params.functions = bool(body["functions"])
+    if params.one_call and reading.deployment.parser is not None and not has_tools(body):
+        reason = "there are no tools"
+        reading.effects.append(Effect("parallel_tool_calls", "inert", requested=False, reason=reason))
+
+
 _STEPS: tuple[tuple[frozenset[str], Callable[[_Reading], None]], ...] = tuple(
     (frozenset(fields.split()), step)
     for fields, step in (
@@ -243,6 +300,10 @@ _STEPS: tuple[tuple[frozenset[str], Callable[[_Reading], None]], ...] = tuple(
         ("user safety_identifier", _user),
         ("cache_salt prompt_cache_key extra_key", _cache),
         ("spaces_between_special_tokens", _spaces),
+        (f"{CONSTRAINTS} {_WHITE}", _constraint),
+        ("include_reasoning separate_reasoning stream_reasoning", _reasoning),
+        ("thinking_token_budget", _thinking),
+        ("parallel_tool_calls functions function_call", _calls),
     )
 )
 """In order; each with the fields that it reads."""
@@ -256,13 +317,14 @@ def _chat(reading: _Reading) -> None:
     params.tools = has_tools(body)
     template = deployment.template_for(params.tools)
     check_messages(messages, template, effects)
-    check_spelled(reading.raw, body, deployment, effects)
     params.template_variables = template_variables(body, deployment, template, effects)
     if params.tools:
-        if deployment.parser is None and "tools" not in reading.plan.watched[""]:
-            reason = "the model sees the tools, but no parser reads its calls: they stay text"
-            effects.append(Effect("tools", "adapted", "prompt only", requested=tools, reason=reason))
-        check_strict_tools(tools, effects)
+        name = "tools" if tools else "functions"
+        told = standings.tools(deployment, profile)
+        if told.effect == "adapted":
+            applied = "prompt only" if deployment.parser is None else "calls only"
+            effects.append(Effect(name, "adapted", applied, requested=body[name], reason=told.reason))
+        check_strict_tools(tools or [], deployment, effects)
     params.continue_final_message, params.add_generation_prompt = turn(body)
     if not params.continue_final_message:
         params.assistant_to_user = check_last(messages, profile, params.add_generation_prompt, effects)

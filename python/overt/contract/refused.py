@@ -4,10 +4,9 @@ from typing import Any
 
 from overt.contract.field import CHAT, COMPLETIONS, GENERATE, Field, Kind, Origin, Route
 
-_GRAMMAR = "structured outputs come later, and text without the constraint would be a silent change"
 _MEDIA = "this server takes and gives text only"
 _IDS = "use `return_token_ids`"
-_REASONING = "control of reasoning comes later; templates that read a variable for it take `chat_template_kwargs`"
+_REASONING = "use `reasoning_effort`, `enable_thinking` and `thinking_token_budget`"
 _ADAPTERS = "adapters come later"
 _SPLIT = "prefill and decode are not separated here"
 _EXPERTS = "experts are not reported"
@@ -54,18 +53,6 @@ def _sglang(
 
 
 _OPENAI = (
-    _refused("response_format", CHAT, "object", "Form of the answer.", {"type": "text"}, reason=_GRAMMAR),
-    _refused("parallel_tool_calls", CHAT, "boolean", "Several calls in one turn.", True),
-    _refused("functions", CHAT, "objects", "Older spelling of tools.", [], reason="use `tools`", alias="tools"),
-    _refused(
-        "function_call",
-        CHAT,
-        "any",
-        "Older spelling of tool_choice.",
-        "none",
-        reason="use `tool_choice`",
-        alias="tool_choice",
-    ),
     _refused("verbosity", CHAT, "string", "How long answers are.", "medium"),
     _refused("modalities", CHAT, "any", "Kinds of output.", ["text"], reason=_MEDIA),
     _refused("audio", CHAT, "object", "Voice and format of spoken answers.", reason=_MEDIA),
@@ -75,28 +62,7 @@ _OPENAI = (
 
 _VLLM = (
     _vllm("logprob_token_ids", "integers", "Tokens whose log probabilities are reported."),
-    _vllm("structured_outputs", "object", "A grammar for the answer.", reason=_GRAMMAR),
-    _vllm(
-        "response_format",
-        "object",
-        "Form of the answer.",
-        {"type": "text"},
-        routes=COMPLETIONS,
-        reason=_GRAMMAR,
-    ),
-    _vllm("guided_json", "any", "Older spelling of structured_outputs.", reason=_GRAMMAR, alias="structured_outputs"),
-    _vllm(
-        "guided_regex", "string", "Older spelling of structured_outputs.", reason=_GRAMMAR, alias="structured_outputs"
-    ),
-    _vllm("guided_choice", "any", "Older spelling of structured_outputs.", reason=_GRAMMAR, alias="structured_outputs"),
-    _vllm(
-        "guided_grammar", "string", "Older spelling of structured_outputs.", reason=_GRAMMAR, alias="structured_outputs"
-    ),
-    _vllm("guided_decoding_backend", "string", "Older choice of a grammar engine.", reason=_GRAMMAR),
-    _vllm("guided_whitespace_pattern", "string", "Older choice of whitespace.", reason=_GRAMMAR),
     _vllm("stream_interval", "integer", "Tokens a chunk.", 1),
-    _vllm("thinking_token_budget", "integer", "Most tokens of reasoning.", -1, reason=_REASONING),
-    _vllm("include_reasoning", "boolean", "Reasoning in the answer.", True, routes=CHAT, reason=_REASONING),
     _vllm("watermarking", "boolean", "Marks the text.", False),
     _vllm("echo", "boolean", "The last message before the answer.", False, routes=CHAT),
     _vllm(
@@ -121,14 +87,9 @@ _VLLM = (
 )
 
 _SGLANG = (
-    _sglang("regex", "string", "A pattern for the answer.", reason=_GRAMMAR),
-    _sglang("ebnf", "string", "A grammar for the answer.", reason=_GRAMMAR),
-    _sglang("json_schema", "string", "A schema for the answer.", reason=_GRAMMAR),
     _sglang("reasoning", "object", "Whether and how long the model thinks.", routes=CHAT, reason=_REASONING),
     _sglang("thinking", "any", "Whether the model thinks.", routes=CHAT, reason=_REASONING),
     _sglang("task", "string", "What a search model is asked for.", routes=CHAT),
-    _sglang("separate_reasoning", "boolean", "Reasoning in a field of its own.", True, routes=CHAT, reason=_REASONING),
-    _sglang("stream_reasoning", "boolean", "Reasoning as it is made.", True, routes=CHAT, reason=_REASONING),
     _sglang("input_ids", "integers", "Token ids instead of messages.", routes=CHAT, reason="use /v1/completions"),
     _sglang("lora_path", "any", "Which adapter to apply.", reason=_ADAPTERS),
     _sglang("disagg_prefill_dp_rank", "integer", "Which replica prefilled.", reason=_SPLIT),

@@ -39,6 +39,12 @@ def _read(name: str, deployment: "Deployment", *, tools: bool = False) -> Standi
 def tools(deployment: "Deployment", _: Profile) -> Standing:
     """The template shows them, a parser reads the calls."""
     standing = _read("tools", deployment, tools=True)
+    if standing is not HONOURED and deployment.parser is not None and deployment.template_for(True):
+        return Standing(
+            "adapted",
+            "the chat template does not show them to the model, but its calls are read, and can be forced",
+            "choose a template that reads `tools`",
+        )
     if standing is HONOURED and deployment.parser is None:
         return Standing(
             "adapted",
@@ -46,6 +52,49 @@ def tools(deployment: "Deployment", _: Profile) -> Standing:
             "start the server with --tool-call-parser",
         )
     return standing
+
+
+def calls(deployment: "Deployment", _: Profile) -> Standing:
+    """Only where calls are read."""
+    if deployment.parser is None:
+        return Standing("inert", "no parser reads this model's calls", "start the server with --tool-call-parser")
+    return HONOURED
+
+
+def constraint(deployment: "Deployment", _: Profile) -> Standing:
+    """Unless the operator turned grammars off."""
+    if not deployment.constrains:
+        return Standing("refused", "the server was started with --grammar-backend none", "leave it out")
+    return HONOURED
+
+
+def reasoning(deployment: "Deployment", _: Profile) -> Standing:
+    """Only where reasoning is told apart."""
+    if deployment.reasoning_parser is None:
+        return Standing(
+            "inert",
+            "this model's reasoning is not told apart from its answers",
+            "start the server with --reasoning-parser",
+        )
+    return HONOURED
+
+
+def thinking_budget(deployment: "Deployment", profile: Profile) -> Standing:
+    """Some formats have no one end of thinking."""
+    standing = reasoning(deployment, profile)
+    if standing is HONOURED and not deployment.bounds_thinking:
+        return Standing("refused", "thinking in this model's format has no one end", "leave it out")
+    return standing
+
+
+def enable_thinking(deployment: "Deployment", _: Profile) -> Standing:
+    """A switch of some templates."""
+    template = deployment.template
+    if template is None:
+        return Standing("inert", NO_TEMPLATE, _GIVE_TEMPLATE)
+    if not any(template.reads(name) for name in THINKING):
+        return Standing("inert", "the chat template reads no variable for it", "choose a template that does")
+    return HONOURED
 
 
 def shown_tools(deployment: "Deployment", _: Profile) -> Standing:

@@ -11,6 +11,14 @@ from overt import _core
 NO_TEMPLATE = "the model has no chat template"
 
 
+def has_tools(body: Mapping[str, Any]) -> bool:
+    """Whether the template is given tools."""
+    choice = body.get("tool_choice")
+    if choice is None:
+        choice = body.get("function_call")
+    return bool(body.get("tools") or body.get("functions")) and choice != "none"
+
+
 class Template:
     """A chat template, read by the core. Raises ValueError for a text that is no Jinja."""
 
@@ -49,8 +57,8 @@ class Template:
 
     def reads_key(self, key: str) -> bool:
         """Whether it may read a message's key."""
-        # Names of one thing, which rendering knows.
-        names = _REASONING if key in _REASONING else (key,)
+        # Names of one thing, which rendering knows; older calls are rendered as calls of tools.
+        names = _REASONING if key in _REASONING else ("tool_calls",) if key == "function_call" else (key,)
         return any(map(self._core.reads_key, names))
 
     def told(self) -> dict[str, Any]:

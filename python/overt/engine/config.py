@@ -118,5 +118,6 @@ def hello(
             "chat_template": None if template is None else template.text,
             "chat_templates": [asdict(each) for each in files.chat_templates],
             "special_tokens": files.special_tokens,
+            "response_template": files.response_template,
         }
     ).encode()

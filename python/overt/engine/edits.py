@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from overt.engine.arena import PARAM_COLUMNS, Words
 
-_HEADER: Final = 8
+_HEADER: Final = 10
 _REPETITION, _FREQUENCY, _PRESENCE = (
     PARAM_COLUMNS.index(f"{name}_penalty_f32") for name in ("repetition", "frequency", "presence")
 )
@@ -48,19 +48,24 @@ class Edits:
     """Rows whose sampled token's log probability is wanted."""
     logprob_top: int
     """Most alternatives wanted beside sampled tokens."""
+    mask_rows: Words
+    """Rows that a grammar holds."""
+    masks: Words
+    """`[mask_rows, words]`: bit `i % 32` of word `i // 32` is 1 where the row may make token `i`."""
 
     @classmethod
     def read(cls, data: bytes) -> "Edits":
         """Views of the scheduler's little-endian int32 words. Raises ValueError where their length is not the header's.
 
         The words are `[bias, penalties, allowed rows, allowed ids, prompt tokens, prompt_top, logprob rows,
-        logprob_top]`, all but the two `top` being counts, then the fields above in their order.
+        logprob_top, mask rows, words of a mask]`, all but the two `top` being counts, then the fields above in their
+        order.
         """
         words = np.frombuffer(data, dtype="<i4")
         if words.size < _HEADER:
             raise ValueError(f"edits of {words.size} words have no header ({_HEADER} words)")
-        bias, penalty, rows, ids, prompt, prompt_top, logprobs, logprob_top = words[:_HEADER].tolist()
-        sizes = [bias] * 3 + [penalty] * 3 + [rows, rows + 1, ids] + [prompt] * 2 + [logprobs]
+        bias, penalty, rows, ids, prompt, prompt_top, logprobs, logprob_top, masks, width = words[:_HEADER].tolist()
+        sizes = [bias] * 3 + [penalty] * 3 + [rows, rows + 1, ids] + [prompt] * 2 + [logprobs, masks, masks * width]
         ends = np.cumsum([_HEADER, *sizes])
         if min(sizes) < 0 or ends[-1] != words.size:
             header = words[:_HEADER].tolist()
@@ -81,12 +86,14 @@ class Edits:
             prompt_top=prompt_top,
             logprob_rows=next(part),
             logprob_top=logprob_top,
+            mask_rows=next(part),
+            masks=next(part).reshape(masks, width),
         )
 
     @cached_property
     def rows(self) -> Words:
         """The rows whose logits change, ascending."""
-        return np.unique(np.concatenate([self.bias_rows, self.penalty_rows, self.allowed_rows]))
+        return np.unique(np.concatenate([self.bias_rows, self.penalty_rows, self.allowed_rows, self.mask_rows]))
 
 
 class DeviceEdits:
@@ -107,6 +114,8 @@ class DeviceEdits:
             edits.prompt_positions,
             edits.prompt_targets,
             edits.logprob_rows,
+            edits.mask_rows,
+            edits.masks.reshape(-1),
         )
         words = torch.from_numpy(np.concatenate([part.view(np.int32) for part in parts]))
         if torch.device(device).type == "cuda":
@@ -118,6 +127,7 @@ class DeviceEdits:
         self.allowed = split[6], split[7], split[8]
         self.prompt = split[9], split[10]
         self.logprob_rows = split[11]
+        self.masks = split[12], split[13].view(edits.masks.shape)
 
 
 def apply(edits: DeviceEdits, logits: torch.Tensor, params: torch.Tensor) -> torch.Tensor:
@@ -127,7 +137,8 @@ def apply(edits: DeviceEdits, logits: torch.Tensor, params: torch.Tensor) -> tor
     where none was: it tells whether a row without any token left had one.
     """
     best = logits.new_full((logits.shape[0],), -torch.inf)
-    # A grammar's bitmask belongs here: it comes before all that follows.
+    if len(edits.host.mask_rows):
+        _mask(logits, edits, best)
     if len(edits.host.allowed_rows):
         _allow(logits, edits, best)
     if len(edits.host.bias_rows):
@@ -141,14 +152,37 @@ def apply(edits: DeviceEdits, logits: torch.Tensor, params: torch.Tensor) -> tor
     return best
 
 
+def _mask(logits: torch.Tensor, edits: DeviceEdits, best: torch.Tensor) -> None:
+    """Sets all tokens that a grammar does not allow to -inf; those beyond its mask are not allowed."""
+    rows, masks = edits.masks
+    shifts = torch.arange(32, dtype=torch.int32, device=masks.device)
+    vocab = logits.shape[-1]
+    if logits.is_cuda:
+        index = rows.long()
+        best.index_copy_(0, index, logits.amax(-1).index_select(0, index))
+        logits[index] = logits[index].masked_fill_(_forbidden(masks, shifts, vocab), -torch.inf)
+        return
+    for place, row in enumerate(edits.host.mask_rows.tolist()):
+        torch.amax(logits[row], -1, out=best[row])
+        logits[row].masked_fill_(_forbidden(masks[place], shifts, vocab), -torch.inf)
+
+
+def _forbidden(masks: torch.Tensor, shifts: torch.Tensor, vocab: int) -> torch.Tensor:
+    """Whether each token is not allowed: bool `[..., vocab]`, of masks int32 `[..., words]`."""
+    bits = (masks[..., None] >> shifts).bitwise_and_(1).eq_(0).flatten(-2)
+    forbidden = bits[..., :vocab].bool()
+    return torch.nn.functional.pad(forbidden, (0, vocab - forbidden.shape[-1]), value=True)
+
+
 def _allow(logits: torch.Tensor, edits: DeviceEdits, best: torch.Tensor) -> None:
     """Sets all but the allowed tokens to -inf, in the rows that have such a list."""
     at, ids, rows = (part.long() for part in edits.allowed)
     if logits.is_cuda:
-        best.index_copy_(0, rows, logits.amax(-1).index_select(0, rows))
+        found = torch.maximum(best, logits.amax(-1)).index_select(0, rows)
+        best.index_copy_(0, rows, found)
     else:
         for row in edits.host.allowed_rows.tolist():
-            torch.amax(logits[row], -1, out=best[row])
+            best[row] = torch.maximum(best[row], logits[row].amax(-1))
     kept = logits[at, ids]
     logits.index_fill_(0, rows, -torch.inf)
     logits.index_put_((at, ids), kept)

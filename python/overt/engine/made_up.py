@@ -1,6 +1,7 @@
-"""Log probabilities of tokens that no model chose: for the simulated and scripted runners, without torch or numpy.
+"""Tokens that no model chose: for the simulated and scripted runners, without torch or numpy.
 
-A token's own is -0.25 and it is the likeliest; the j-th alternative is the token j ids further on, with -0.25 - j.
+They are held to what a step asks as far as it leaves a row no choice: to the end of a thinking, to a grammar. A token's
+own is -0.25 and it is the likeliest; the j-th alternative is the token j ids further on, with -0.25 - j.
 """
 
 from __future__ import annotations
@@ -9,8 +10,43 @@ import struct
 from array import array
 from typing import Final
 
-_HEADER_WORDS: Final = 8
+_HEADER_WORDS: Final = 10
 LOGPROB: Final = -0.25
+NOTHING_ALLOWED: Final = -2
+"""As the sampler's."""
+
+
+def hold(edits: bytes | None, tokens: array[int]) -> None:
+    """Puts another token in the place of each that a grammar does not allow: the first that it does, NOTHING_ALLOWED
+    where there is none. A row that may make one token alone gets that one.
+    """
+    if edits is None:
+        return
+    words = array("i", edits)
+    n_bias, n_penalty, n_rows, n_ids, n_prompt, _, n_logprobs, _, n_masks, width = words[:_HEADER_WORDS]
+    if not n_masks and not n_ids:
+        return
+    at = _HEADER_WORDS + 3 * (n_bias + n_penalty)
+    rows, starts = words[at : at + n_rows], words[at + n_rows : at + 2 * n_rows + 1]
+    at += 2 * n_rows + 1
+    for row, start, end in zip(rows, starts, starts[1:], strict=False):
+        if end - start == 1:
+            tokens[row] = words[at + start]
+    at += n_ids + 2 * n_prompt + n_logprobs
+    masks = at + n_masks
+    for place, row in enumerate(words[at:masks]):
+        mask = words[masks + place * width : masks + (place + 1) * width]
+        if not _allows(mask, tokens[row]):
+            found = next((word for word, bits in enumerate(mask) if bits), None)
+            tokens[row] = NOTHING_ALLOWED if found is None else 32 * found + _lowest(mask[found])
+
+
+def _allows(mask: array[int], token: int) -> bool:
+    return 0 <= token < 32 * len(mask) and bool(mask[token // 32] >> token % 32 & 1)
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
 
 
 def logprobs(edits: bytes | None, tokens: array[int], vocab_size: int) -> tuple[array[int] | None, array[int] | None]:
@@ -18,7 +54,7 @@ def logprobs(edits: bytes | None, tokens: array[int], vocab_size: int) -> tuple[
     if edits is None:
         return None, None
     words = array("i", edits)
-    n_bias, n_penalty, n_rows, n_ids, n_prompt, prompt_top, n_logprobs, top = words[:_HEADER_WORDS]
+    n_bias, n_penalty, n_rows, n_ids, n_prompt, prompt_top, n_logprobs, top, _, _ = words[:_HEADER_WORDS]
     prompt = _HEADER_WORDS + 3 * (n_bias + n_penalty) + 2 * n_rows + 1 + n_ids
     targets = words[prompt + n_prompt : prompt + 2 * n_prompt]
     rows = words[prompt + 2 * n_prompt :][:n_logprobs]

@@ -22,7 +22,7 @@ from array import array
 from typing import Any
 
 from overt import _core
-from overt.engine.made_up import logprobs
+from overt.engine.made_up import hold, logprobs
 from overt.engine.words import Arenas
 
 Choices = list[dict[str, Any]]
@@ -157,8 +157,9 @@ class ScriptRunner:
         return self._eos
 
     def sample(self, plan_id: int, edits: bytes | None = None) -> None:
-        """The tokens are chosen already."""
+        """The tokens are chosen already, and only held to what the step allows."""
         self._edits[plan_id % 2] = edits
+        hold(edits, self._tokens[plan_id % 2])
 
     def tokens(self, plan_id: int) -> array[int]:
         """The step's tokens."""

@@ -10,7 +10,7 @@ import time
 from array import array
 
 from overt import _core
-from overt.engine.made_up import logprobs
+from overt.engine.made_up import hold, logprobs
 from overt.engine.words import Arenas
 
 STORY = (
@@ -58,8 +58,9 @@ class SimRunner:
         )
 
     def sample(self, plan_id: int, edits: bytes | None = None) -> None:
-        """The story is chosen already."""
+        """The story is chosen already, and only held to what the step allows."""
         self._edits[plan_id % 2] = edits
+        hold(edits, self._tokens[plan_id % 2])
 
     def tokens(self, plan_id: int) -> array[int]:
         """Waits until the step's time is over."""

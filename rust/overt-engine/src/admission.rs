@@ -2,29 +2,31 @@
 
 use std::sync::Arc;
 
-use overt_link::{Failure, Params, Refused, Row, Started, Submit, ToEngine};
+use overt_grammar::CompileError;
+use overt_link::{Failure, Params, Refused, Row, Started, Submit};
 use overt_sched::{NewSeq, Refusal, SeqId};
-use overt_text::StopMatcher;
 
+use crate::constraint::Constraint;
 use crate::engine::Engine;
-use crate::inbox::Mail;
+use crate::inbox::{Mail, Prepared};
 use crate::request::Request;
 
 impl Engine {
     pub(crate) fn read_mail(&mut self, now_us: u64) {
         let mut mail = std::mem::take(&mut self.mail);
         self.inbox.take(&mut mail);
-        for Mail { message, stop } in mail.drain(..) {
-            match message {
-                ToEngine::Submit(submit) => self.admit(&submit, stop, now_us),
-                ToEngine::Abort { request } => self.remove(request),
-                ToEngine::Hold { request, on } => self.hold(request, on),
+        for mail in mail.drain(..) {
+            match mail {
+                Mail::New { submit, prepared } => self.admit(&submit, *prepared, now_us),
+                Mail::Abort(request) => self.remove(request),
+                Mail::Hold { request, on } => self.hold(request, on),
+                Mail::End { request, choice } => self.end(request, choice),
             }
         }
         self.mail = mail;
     }
 
-    fn admit(&mut self, submit: &Submit, stop: Result<StopMatcher, String>, now_us: u64) {
+    fn admit(&mut self, submit: &Submit, prepared: Prepared, now_us: u64) {
         self.now = now_us;
         let first = self.next_seq;
         // A search begins with one sequence a prompt and grows to n: it has its room from the start.
@@ -42,14 +44,22 @@ impl Engine {
             return self.refuse(submit.request, &refusal);
         }
         let sequences = Request::sequences(submit, first);
-        let stop = match stop {
+        let stop = match prepared.stop {
             Ok(stop) => stop,
             Err(reason) => {
                 self.news.refused.push((submit.request, Refused::Never(reason)));
                 return;
             }
         };
-        let request = Request::new(submit, first, &self.model, &stop);
+        let matcher = match prepared.grammar.transpose() {
+            Ok(matcher) => matcher,
+            Err(CompileError { param, message }) => {
+                self.news.refused.push((submit.request, Refused::Grammar { param, message }));
+                return;
+            }
+        };
+        let constraint = Constraint::new(matcher, submit.params.thinking.as_deref());
+        let request = Request::new(submit, first, &self.model, &stop, &constraint);
         let params = &submit.params;
         let total = sequences.len() as u64;
         for (seq, prompt) in sequences {
@@ -109,6 +119,26 @@ impl Engine {
             }
             choice.follows = false;
             self.scheduler.hold(choice.seq, held);
+        }
+    }
+
+    /// Nothing more is wanted of a choice: its place is free for others.
+    fn end(&mut self, id: u64, index: u32) {
+        let Some(request) = self.requests.get_mut(&id) else { return };
+        let Some(choice) = request.choices.get_mut(index as usize) else { return };
+        // A search's choices have no sequences of their own.
+        if choice.done || !request.searches.is_empty() {
+            return;
+        }
+        let (seq, leads) = (choice.seq, choice.number == 0 && choice.made == 0);
+        self.scheduler.abort(seq);
+        self.owners.remove(&seq);
+        choice.done = true;
+        request.live -= 1;
+        if request.live == 0 {
+            self.remove(id);
+        } else if leads {
+            self.release_followers(id, index);
         }
     }
 

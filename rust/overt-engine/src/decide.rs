@@ -1,10 +1,11 @@
 //! What a row's token comes to: the next of its choice, its end, an answer of a search, or a failure.
 
-use overt_link::{Batch, Failure, Row, Started};
+use overt_link::{Batch, Failure, Finish, Row, Started};
 use overt_sched::{RowResult, SeqId};
 use rustc_hash::FxHashMap;
 
 use crate::answers::Table;
+use crate::constraint::Step;
 use crate::request::{Model, Request};
 
 /// What a step's rows came to beyond their tokens.
@@ -61,7 +62,19 @@ pub(crate) fn decide_row(
             decided.freed.push((id, index));
         }
     }
-    let finish = choice.push(token, row.seq_len + 1, &request.params, model);
+    let mut finish = choice.push(token, row.seq_len + 1, &request.params, model);
+    if finish.is_none() && !choice.constraint.is_free() {
+        match choice.constraint.accept(token, &model.table) {
+            Ok(Step::Goes) => {}
+            Ok(Step::Complete) => finish = Some(Finish::Complete),
+            Err(error) => {
+                if !decided.broken.iter().any(|(broken, _)| *broken == id) {
+                    decided.broken.push((id, Failure::Grammar(error.to_string())));
+                }
+                return RowResult::Finish;
+            }
+        }
+    }
     news.rows.push(Row {
         request: id,
         choice: index,

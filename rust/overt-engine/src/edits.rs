@@ -2,12 +2,13 @@
 //!
 //! Only rows that need something stand in it: bytes follow the entries, not rows times vocabulary.
 
+use overt_grammar::MatchError;
 use overt_sched::{Plan, Row, Scheduler};
 
 use crate::request::{Choice, Model, Request};
 
 /// Words of the block's header.
-pub const HEADER_WORDS: usize = 8;
+pub const HEADER_WORDS: usize = 10;
 
 /// The lists of one step, each a column.
 #[derive(Debug, Default)]
@@ -19,6 +20,10 @@ pub(crate) struct Edits {
     allowed_ids: Vec<i32>,
     prompt: [Vec<i32>; 2],
     logprob_rows: Vec<i32>,
+    mask_rows: Vec<i32>,
+    /// Masks of `mask_rows`, one behind the other, of `mask_words` words each.
+    masks: Vec<u32>,
+    mask_words: usize,
     asked: Asked,
     banned: Vec<u32>,
 }
@@ -52,19 +57,24 @@ impl Edits {
         &mut self,
         at: usize,
         row: &Row,
-        request: &Request,
-        choice: &Choice,
+        request: &mut Request,
+        index: usize,
         scheduler: &Scheduler,
         model: &Model,
-    ) {
+    ) -> Result<(), MatchError> {
         let at = word(at);
         if row.sample {
-            self.ban(at, row, request, choice, scheduler, model);
-            self.penalise(at, request, choice);
-            if let Some(ids) = &request.params.allowed_token_ids {
-                self.allowed_rows.push(at);
-                self.allowed_starts.push(word(self.allowed_ids.len()));
-                self.allowed_ids.extend(ids.iter().map(|id| id.cast_signed()));
+            let forced = request.choices[index].constraint.forced();
+            if let Some(token) = forced {
+                self.allow(at, &[token]);
+            } else {
+                self.mask(at, request, index, model)?;
+                let choice = &request.choices[index];
+                self.ban(at, row, request, choice, scheduler, model);
+                self.penalise(at, request, choice);
+                if let Some(ids) = &request.params.allowed_token_ids {
+                    self.allow(at, ids);
+                }
             }
             if let Some(top) = request.alternatives {
                 self.logprob_rows.push(at);
@@ -72,6 +82,42 @@ impl Edits {
                 self.asked.top = self.asked.top.max(top);
             }
         }
+        Ok(())
+    }
+
+    fn allow(&mut self, at: i32, ids: &[u32]) {
+        self.allowed_rows.push(at);
+        self.allowed_starts.push(word(self.allowed_ids.len()));
+        self.allowed_ids.extend(ids.iter().map(|id| id.cast_signed()));
+    }
+
+    /// The tokens that the choice's grammar allows.
+    fn mask(
+        &mut self,
+        at: i32,
+        request: &mut Request,
+        index: usize,
+        model: &Model,
+    ) -> Result<(), MatchError> {
+        let Some(matcher) = &mut request.choices[index].constraint.matcher else { return Ok(()) };
+        self.mask_words = overt_grammar::words(model.table.len());
+        let start = self.masks.len();
+        self.masks.resize(start + self.mask_words, 0);
+        let mask = &mut self.masks[start..];
+        if let Err(error) = matcher.fill(mask) {
+            self.masks.truncate(start);
+            return Err(error);
+        }
+        if request.params.ignore_eos {
+            // The grammar's own end still ends the choice.
+            for &end in &model.eos_token_ids {
+                if let Some(word) = mask.get_mut(end as usize / 32) {
+                    *word &= !(1 << (end % 32));
+                }
+            }
+        }
+        self.mask_rows.push(at);
+        Ok(())
     }
 
     /// Asks for the log probabilities of the prompt tokens that follow those of `row`. Returns the place of the
@@ -160,6 +206,8 @@ impl Edits {
             self.asked.prompt_top.cast_signed(),
             word(self.logprob_rows.len()),
             self.asked.top.cast_signed(),
+            word(self.mask_rows.len()),
+            word(self.mask_words),
         ];
         let mut lists: Vec<&mut Vec<i32>> = Vec::new();
         lists.extend(&mut self.bias);
@@ -167,8 +215,10 @@ impl Edits {
         lists.extend([&mut self.allowed_rows, &mut self.allowed_starts, &mut self.allowed_ids]);
         lists.extend(&mut self.prompt);
         lists.push(&mut self.logprob_rows);
+        lists.push(&mut self.mask_rows);
         // The one start of no rows is no entry.
-        let words = HEADER_WORDS + lists.iter().map(|list| list.len()).sum::<usize>();
+        let words =
+            HEADER_WORDS + lists.iter().map(|list| list.len()).sum::<usize>() + self.masks.len();
         let empty = words == HEADER_WORDS + 1;
         let mut bytes = Vec::with_capacity(if empty { 0 } else { words * 4 });
         if !empty {
@@ -180,6 +230,8 @@ impl Edits {
             }
             list.clear();
         }
+        bytes.extend_from_slice(bytemuck::cast_slice(&self.masks));
+        self.masks.clear();
         let asked = std::mem::take(&mut self.asked);
         (!empty).then_some((bytes, asked))
     }

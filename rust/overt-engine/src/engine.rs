@@ -57,6 +57,8 @@ struct Running {
     edited: bool,
     /// What it was asked to tell.
     asked: Asked,
+    /// Requests whose grammars cannot be followed any further; what their rows make is dropped.
+    stuck: Vec<(u64, String)>,
 }
 
 impl Engine {
@@ -163,7 +165,7 @@ impl Engine {
         let [even, odd] = arenas;
         let arena = if id % 2 == 0 { even } else { odd };
         let edited = self.write_arena(id, arena)?;
-        self.running.push_back(Running { id, edited, asked: Asked::default() });
+        self.running.push_back(Running { id, edited, asked: Asked::default(), stuck: Vec::new() });
         Ok(Some(id))
     }
 
@@ -201,10 +203,12 @@ impl Engine {
     /// What a plan changes of its rows' logits and wants to know of them, for the step's sampling; none: nothing.
     /// To be asked for when the plan before it is decided, since it follows what was made.
     ///
-    /// int32 words in the machine's byte order: a header of 8 (entries of bias, of penalty; rows and ids of allowed;
-    /// entries of prompt and the most alternatives of one; rows of logprobs and the most alternatives of one), then
+    /// int32 words in the machine's byte order: a header of 10 (entries of bias, of penalty; rows and ids of allowed;
+    /// entries of prompt and the most alternatives of one; rows of logprobs and the most alternatives of one; rows of
+    /// masks and words of one), then
     /// the columns: bias rows, tokens, float bits; penalty rows, tokens, counts; allowed rows, starts (one more than
-    /// rows), ids; prompt positions among the step's tokens, targets; logprob rows.
+    /// rows), ids; prompt positions among the step's tokens, targets; logprob rows; mask rows, then their masks, bit
+    /// `i % 32` of word `i / 32` being 1 where token `i` is allowed.
     pub fn edits(&mut self, id: u64) -> Option<Vec<u8>> {
         let running = self.running.iter_mut().find(|running| running.id == id)?;
         if !running.edited {
@@ -218,7 +222,10 @@ impl Engine {
                 continue;
             }
             let index = owner.1 as usize;
-            self.edits.add(at, row, request, &request.choices[index], &self.scheduler, &self.model);
+            let added = self.edits.add(at, row, request, index, &self.scheduler, &self.model);
+            if let Err(error) = added {
+                running.stuck.push((owner.0, error.to_string()));
+            }
             if let (Some(asked), Some(top)) =
                 (request.choices[index].prompt_asked, request.params.prompt_logprobs)
             {
@@ -265,11 +272,16 @@ impl Engine {
         let Some(prompt_table) = Table::new(prompt_logprobs, stretches, asked.prompt_top) else {
             return Err(too_few);
         };
-        self.running.pop_front();
+        let stuck = self.running.pop_front().map(|running| running.stuck).unwrap_or_default();
         self.tell_prompts(&asked, &prompt_table);
         let mut results = std::mem::take(&mut self.results);
         results.clear();
         let mut decided = Decided::default();
+        for (request, reason) in stuck {
+            if !decided.broken.iter().any(|(broken, _)| *broken == request) {
+                decided.broken.push((request, Failure::Grammar(reason)));
+            }
+        }
         let mut asked_rows = asked.rows.iter().enumerate().peekable();
         if let Some(plan) = self.scheduler.plan(id) {
             for (at, (row, &token)) in plan.rows.iter().zip(tokens).enumerate() {

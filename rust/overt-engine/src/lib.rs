@@ -5,10 +5,12 @@ mod answers;
 mod beam;
 mod columns;
 mod config;
+mod constraint;
 mod counts;
 mod decide;
 mod edits;
 mod engine;
+mod grammars;
 mod inbox;
 mod request;
 
@@ -16,4 +18,5 @@ pub use columns::{COLUMNS, FLAG_ALL_GREEDY, FLAG_PROMPT_LOGPROBS};
 pub use config::{Config, EngineError};
 pub use edits::HEADER_WORDS as EDITS_HEADER_WORDS;
 pub use engine::{Engine, RowInfo};
+pub use grammars::Grammars;
 pub use inbox::Inbox;

@@ -7,6 +7,7 @@ use overt_sched::SeqId;
 use overt_text::{StopMatcher, StopRegex, TokenTable};
 
 use crate::beam::{self, Search};
+use crate::constraint::Constraint;
 use crate::counts::Counts;
 
 pub(crate) struct Request {
@@ -38,14 +39,22 @@ pub(crate) struct Choice {
     pub(crate) counts: Option<Counts>,
     /// First token of its prompt whose log probability was not asked for; none: they are not wanted of it.
     pub(crate) prompt_asked: Option<u32>,
+    /// What holds its next token.
+    pub(crate) constraint: Constraint,
     stop: StopMatcher,
 }
 
 impl Request {
     /// A request whose sequences are numbered from `first`: one a choice, or one a prompt where it searches.
     ///
-    /// `stop` finds its stops.
-    pub(crate) fn new(submit: &Submit, first: SeqId, model: &Model, stop: &StopMatcher) -> Self {
+    /// `stop` finds its stops, `constraint` holds each of its choices.
+    pub(crate) fn new(
+        submit: &Submit,
+        first: SeqId,
+        model: &Model,
+        stop: &StopMatcher,
+        constraint: &Constraint,
+    ) -> Self {
         let params = &submit.params;
         let n = submit.n.max(1);
         let total = submit.prompts.len() * n as usize;
@@ -73,6 +82,7 @@ impl Request {
                     done: false,
                     counts: counts.clone(),
                     prompt_asked: (params.prompt_logprobs.is_some() && number == 0).then_some(1),
+                    constraint: constraint.clone(),
                     stop: stop.clone(),
                 });
             }
@@ -133,6 +143,8 @@ fn is_edited(params: &Params) -> bool {
         || params.logprobs.is_some()
         || params.prompt_logprobs.is_some()
         || params.beam.is_some()
+        || params.grammar.is_some()
+        || params.thinking.is_some()
 }
 
 /// Finds a request's stops; why its patterns cannot be used, which the API process should have refused.

@@ -5,7 +5,8 @@
 mod common;
 
 use overt_engine::{Config, EDITS_HEADER_WORDS, FLAG_PROMPT_LOGPROBS};
-use overt_link::{Failure, Finish, Logprobs, Params};
+use overt_grammar::{Constraint, Options, Source, source};
+use overt_link::{Failure, Finish, Logprobs, Params, Refused, Submit, ThinkingBudget, ToEngine};
 use overt_sched::arena::header_index;
 
 use common::{END, Server, assert_idle, bytes, config, params, texts};
@@ -20,6 +21,16 @@ struct Edits {
     prompt_top: i32,
     logprob_rows: Vec<i32>,
     top: i32,
+    /// Rows and the tokens that their grammars allow.
+    masks: Vec<(i32, Vec<u32>)>,
+}
+
+/// The tokens whose bits are set.
+fn tokens_of(words: &[i32]) -> Vec<u32> {
+    let bits = (0..).zip(words).flat_map(|(at, word)| {
+        (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 32 + bit)
+    });
+    bits.collect()
 }
 
 fn edits(server: &mut Server, plan: u64) -> Edits {
@@ -45,8 +56,20 @@ fn edits(server: &mut Server, plan: u64) -> Edits {
     let (positions, targets) = (column(size(4)), column(size(4)));
     let prompt = positions.into_iter().zip(targets).collect();
     let logprob_rows = column(size(6));
+    let (rows, words) = (column(size(8)), column(size(8) * size(9)));
+    let mask = |at: usize| words[at * size(9)..(at + 1) * size(9)].to_vec();
+    let masks = (0..size(8)).map(|at| (rows[at], tokens_of(&mask(at)))).collect();
     assert_eq!(column(0).len(), rest.len(), "nothing is left over");
-    Edits { bias, penalty, allowed, prompt, prompt_top: header[5], logprob_rows, top: header[7] }
+    Edits {
+        bias,
+        penalty,
+        allowed,
+        prompt,
+        prompt_top: header[5],
+        logprob_rows,
+        top: header[7],
+        masks,
+    }
 }
 
 fn bits(value: f32) -> i32 {
@@ -200,4 +223,156 @@ fn a_character_that_begins_before_the_least_number_and_ends_after_it_may_stop() 
     server.submit(1, vec![bytes("p")], 1, params);
     let batches = server.run(1, &bytes("éxyz"));
     assert_eq!(texts(&batches)[&(1, 0)], (bytes("é"), Some(Finish::StopText(0))));
+}
+
+/// A grammar whose whole output is one of these texts.
+fn one_of(texts: &[&str]) -> Option<Box<Source>> {
+    let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+    let options = Options::default();
+    Some(Box::new(source(&Constraint::Choice(texts), "guided_choice", &options).unwrap()))
+}
+
+#[test]
+fn grammars_mask_what_they_do_not_allow_and_end_the_choice() {
+    let mut server = Server::new(&config());
+    let held = Params { grammar: one_of(&["ab", "ac"]), ..params() };
+    server.submit(1, vec![bytes("p")], 1, held);
+    server.submit(2, vec![bytes("q")], 1, Params { max_tokens: 2, ..params() });
+    let plan = server.schedule().unwrap();
+    assert_eq!(edits(&mut server, plan).masks, [(0, vec![97])]);
+    server.decide(plan, &[97, 120]);
+    let plan = server.schedule().unwrap();
+    assert_eq!(edits(&mut server, plan).masks, [(0, vec![98, 99])]);
+    server.decide(plan, &[99, 121]);
+    assert_eq!(server.schedule(), None);
+    let batches = server.batches();
+    let texts = texts(&batches);
+    assert_eq!(texts[&(1, 0)], (bytes("ac"), Some(Finish::Complete)));
+    assert_eq!(texts[&(2, 0)], (bytes("xy"), Some(Finish::Length)));
+    assert_idle(&batches);
+}
+
+#[test]
+fn each_choice_has_a_state_of_its_own() {
+    let mut server = Server::new(&config());
+    let held = Params { grammar: one_of(&["ab", "cd"]), ..params() };
+    server.submit(1, vec![bytes("p")], 2, held);
+    let plan = server.schedule().unwrap();
+    assert_eq!(edits(&mut server, plan).masks, [(0, vec![97, 99])]);
+    server.decide(plan, &[97]);
+    let plan = server.schedule().unwrap();
+    let masks = edits(&mut server, plan).masks;
+    assert_eq!(masks, [(0, vec![98]), (1, vec![97, 99])]);
+    server.decide(plan, &[98, 99]);
+    let plan = server.schedule().unwrap();
+    assert_eq!(edits(&mut server, plan).masks, [(0, vec![100])]);
+    server.decide(plan, &[100]);
+    let texts = texts(&server.batches());
+    assert_eq!(texts[&(1, 0)].0, bytes("ab"));
+    assert_eq!(texts[&(1, 1)].0, bytes("cd"));
+}
+
+#[test]
+fn a_token_that_the_grammar_does_not_allow_fails_its_request_alone() {
+    let mut server = Server::new(&config());
+    server.submit(1, vec![bytes("p")], 1, Params { grammar: one_of(&["ab"]), ..params() });
+    server.submit(2, vec![bytes("q")], 1, Params { max_tokens: 1, ..params() });
+    let plan = server.schedule().unwrap();
+    server.engine.edits(plan);
+    server.decide(plan, &[120, 120]);
+    let batches = server.batches();
+    let failed: Vec<_> = batches.iter().flat_map(|batch| &batch.failed).collect();
+    assert!(matches!(failed[..], [(1, Failure::Grammar(_))]), "{failed:?}");
+    assert_eq!(texts(&batches)[&(2, 0)].1, Some(Finish::Length));
+}
+
+#[test]
+fn a_grammar_that_cannot_be_compiled_is_refused_with_its_field() {
+    let server = &mut Server::new(&config());
+    let mut broken = one_of(&["a"]).unwrap();
+    broken.lark = "start: (".into();
+    broken.field = "structured_outputs.grammar".into();
+    server.submit(1, vec![bytes("p")], 1, Params { grammar: Some(broken), ..params() });
+    assert_eq!(server.schedule(), None);
+    let batches = server.batches();
+    let refused: Vec<_> = batches.iter().flat_map(|batch| &batch.refused).collect();
+    let [(1, Refused::Grammar { param, .. })] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!(param, "structured_outputs.grammar");
+}
+
+#[test]
+fn a_client_that_leaves_while_its_grammar_is_compiled_costs_nothing() {
+    let server = &mut Server::new(&config());
+    let held = Params { grammar: one_of(&["ab"]), ..params() };
+    let submit = Submit { request: 1, prompts: vec![bytes("p")], n: 1, params: held, probe: false };
+    server.tell_quickly(&[ToEngine::Submit(Box::new(submit)), ToEngine::Abort { request: 1 }]);
+    assert_eq!(server.schedule(), None);
+    assert_eq!(server.engine.remembered(), 0);
+}
+
+#[test]
+fn thinking_is_closed_when_its_budget_is_spent() {
+    let closing = bytes("\n</t>");
+    let budget = ThinkingBudget {
+        tokens: 2,
+        open: true,
+        opens: vec!["<t>".into()],
+        closes: vec!["</t>".into()],
+        closing: closing.clone(),
+    };
+    let mut server = Server::new(&config());
+    let bounded = Params { thinking: Some(Box::new(budget)), max_tokens: 9, ..params() };
+    server.submit(1, vec![bytes("p")], 1, bounded);
+    let mut made = Vec::new();
+    while let Some(plan) = server.schedule() {
+        let forced = edits(&mut server, plan).allowed;
+        let token = match &forced[..] {
+            [(0, ids)] => u32::try_from(ids[0]).unwrap(),
+            _ => u32::from(b'z'),
+        };
+        made.push(token);
+        server.decide(plan, &[token.cast_signed()]);
+    }
+    assert_eq!(made, bytes("zz\n</t>zz"));
+}
+
+#[test]
+fn thinking_that_opens_again_has_what_is_left_of_the_budget() {
+    let budget = ThinkingBudget {
+        tokens: 3,
+        open: false,
+        opens: vec!["<t>".into()],
+        closes: vec!["</t>".into()],
+        closing: bytes("!"),
+    };
+    let mut server = Server::new(&config());
+    let bounded = Params { thinking: Some(Box::new(budget)), max_tokens: 16, ..params() };
+    server.submit(1, vec![bytes("p")], 1, bounded);
+    let (mut wanted, mut made) = (bytes("a<t>b</t>d<t>ef").into_iter(), String::new());
+    while let Some(plan) = server.schedule() {
+        let forced = edits(&mut server, plan).allowed;
+        let token = forced
+            .first()
+            .map_or_else(|| wanted.next().unwrap(), |(_, ids)| ids[0].cast_unsigned());
+        made.push(char::from(u8::try_from(token).unwrap()));
+        server.decide(plan, &[token.cast_signed()]);
+    }
+    // A marker that has begun is not broken; nothing is left for the second time.
+    assert_eq!(made, "a<t>b</t>d<t>!ef");
+}
+
+#[test]
+fn an_ended_choice_makes_room_while_the_others_go_on() {
+    let mut server = Server::new(&config());
+    server.submit(1, vec![bytes("p")], 2, params());
+    let plan = server.schedule().unwrap();
+    server.decide(plan, &[97]);
+    server.tell(&ToEngine::End { request: 1, choice: 0 });
+    let plan = server.schedule().unwrap();
+    assert_eq!(server.header(plan, "rows"), 1);
+    server.decide(plan, &[98]);
+    server.tell(&ToEngine::End { request: 1, choice: 1 });
+    assert_eq!(server.schedule(), None);
+    assert_eq!(server.engine.remembered(), 0);
+    assert_idle(&server.batches());
 }

@@ -5,13 +5,17 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::calls::{Wanted, rewrite_messages};
 use crate::error::RequestError;
+use crate::integers::wide_integer;
 
 /// The part of a chat body that the template sees.
 #[derive(Debug)]
 pub(crate) struct ChatBody {
     pub(crate) messages: Value,
+    /// The tools that the template sees.
     pub(crate) tools: Option<Value>,
+    pub(crate) wanted: Wanted,
     pub(crate) documents: Option<Value>,
     pub(crate) chat_template_kwargs: Option<Map<String, Value>>,
 }
@@ -25,6 +29,10 @@ struct RawChat<'a> {
     tools: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_choice: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    functions: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    function_call: Option<&'a RawValue>,
     #[serde(borrow, default)]
     documents: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -69,19 +77,21 @@ struct RawCompletion<'a> {
 pub(crate) fn chat(body: &[u8]) -> Result<ChatBody, RequestError> {
     let raw: RawChat<'_> = parse(body)?;
     let choice: Option<Value> = optional("tool_choice", raw.tool_choice)?;
+    let call: Option<Value> = optional("function_call", raw.function_call)?;
+    let wanted = Wanted::read(
+        optional("tools", raw.tools)?,
+        choice.as_ref(),
+        optional("functions", raw.functions)?,
+        call.as_ref(),
+    )?;
     let mut body = ChatBody {
         messages: member("messages", raw.messages)?,
-        tools: optional("tools", raw.tools)?,
+        tools: wanted.shown(),
+        wanted,
         documents: optional("documents", raw.documents)?,
         chat_template_kwargs: optional("chat_template_kwargs", raw.chat_template_kwargs)?,
     };
-    let unwanted = choice.as_ref().and_then(Value::as_str) == Some("none");
-    body.tools = body.tools.filter(|tools| {
-        !unwanted && !tools.is_null() && tools.as_array().is_none_or(|tools| !tools.is_empty())
-    });
-    if let Some(tools) = &body.tools {
-        check_tools(tools)?;
-    }
+    rewrite_messages(&mut body.messages);
     let Value::Array(messages) = &body.messages else {
         return Err(RequestError::invalid("messages", "`messages` must be a list of objects."));
     };
@@ -95,27 +105,6 @@ pub(crate) fn chat(body: &[u8]) -> Result<ChatBody, RequestError> {
         check_message(index, message)?;
     }
     Ok(body)
-}
-
-fn check_tools(tools: &Value) -> Result<(), RequestError> {
-    let wrong = |path: String, message: &str| Err(RequestError::invalid(path, message));
-    let Some(tools) = tools.as_array() else {
-        return wrong("tools".into(), "`tools` must be a list of objects.");
-    };
-    for (index, tool) in tools.iter().enumerate() {
-        let path = format!("tools[{index}]");
-        if tool.get("type").is_some_and(|kind| kind != "function") {
-            return wrong(format!("{path}.type"), "Only tools of type \"function\" are supported.");
-        }
-        let name = tool.get("function").and_then(|function| function.get("name"));
-        if name.is_none_or(|name| name.as_str().is_none_or(|name| name.is_empty())) {
-            return wrong(
-                format!("{path}.function.name"),
-                "Every tool needs a `function` with a `name` that is a non-empty string.",
-            );
-        }
-    }
-    Ok(())
 }
 
 fn check_message(index: usize, message: &Value) -> Result<(), RequestError> {
@@ -283,6 +272,16 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RequestError> {
 
 /// One member of the body.
 fn member<T: DeserializeOwned>(name: &str, raw: &RawValue) -> Result<T, RequestError> {
+    if let Some(number) = wide_integer(raw.get()) {
+        return Err(RequestError::invalid(
+            name,
+            format!(
+                "`{name}` has the integer {}, which 64 bits do not hold. Send it as a string, or as a float with a \
+                 decimal point.",
+                shorten(number)
+            ),
+        ));
+    }
     serde_json::from_str(raw.get()).map_err(|_| {
         RequestError::invalid(
             name,
@@ -377,6 +376,42 @@ mod tests {
         assert_eq!(param(read(r#"{"prompt": ["a", 1]}"#)), "prompt[1]");
         assert_eq!(param(read(r#"{"prompt": []}"#)), "prompt");
         assert_eq!(param(read(r#"{"prompt": {}}"#)), "prompt");
+    }
+
+    #[test]
+    fn integers_that_would_become_floats_are_refused() {
+        let messages = r#""messages": [{"role": "user", "content": "a"}]"#;
+        for (body, field) in [
+            (
+                r#"{"messages": [{"role": "user", "content": "a", "k": 18446744073709551616}]}"#
+                    .to_owned(),
+                "messages",
+            ),
+            (
+                format!(
+                    r#"{{{messages}, "tools": [{{"type": "function", "function": {{"name": "f", "parameters": {{"maximum": -9223372036854775809}}}}}}]}}"#
+                ),
+                "tools",
+            ),
+            (
+                format!(r#"{{{messages}, "documents": [{{"n": 18446744073709551616}}]}}"#),
+                "documents",
+            ),
+            (
+                format!(
+                    r#"{{{messages}, "chat_template_kwargs": {{"n": 100000000000000000000}}}}"#
+                ),
+                "chat_template_kwargs",
+            ),
+        ] {
+            let error = chat(body.as_bytes()).unwrap_err().body;
+            assert_eq!((error.status, error.param.as_deref()), (400, Some(field)), "{body}");
+            assert!(error.message.contains("64 bits"), "{}", error.message);
+        }
+        let fits =
+            format!(r#"{{{messages}, "chat_template_kwargs": {{"n": 18446744073709551615}}}}"#);
+        let kwargs = chat(fits.as_bytes()).unwrap().chat_template_kwargs.unwrap();
+        assert_eq!(kwargs["n"].as_u64(), Some(u64::MAX));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use overt_text::{Detokenizer, Pushed, StopMatcher};
 use overt_wire::{Finish as WireFinish, StopReason, TokenLogprobs};
 
 use crate::generation::Generation;
+use crate::shaping::Shaping;
 use crate::telling::Telling;
 
 /// Reused by every token, so that none allocates.
@@ -17,8 +18,22 @@ pub(crate) struct Scratch {
     special: String,
     shown: String,
     pub(crate) events: Events,
+    spare: Events,
     /// Log probabilities of the tokens whose text is in `events`.
     pub(crate) told: Vec<TokenLogprobs>,
+}
+
+/// What reads a choice's text.
+pub(crate) struct Reader {
+    pub(crate) parser: Parser,
+    /// The parser acts on special tokens that the text does not show.
+    pub(crate) reads_specials: bool,
+    /// Its reasoning is told apart, and counted.
+    pub(crate) tells_reasoning: bool,
+    /// The answer is a call of one named tool.
+    pub(crate) named: bool,
+    /// What is changed of the events.
+    pub(crate) shaping: Option<Box<Shaping>>,
 }
 
 pub(crate) struct Choice {
@@ -26,13 +41,15 @@ pub(crate) struct Choice {
     stop: StopMatcher,
     /// Tokens that are no part of a stop.
     min_tokens: u32,
-    parser: Box<dyn Parser>,
-    /// The parser acts on special tokens that the text does not show.
-    reads_specials: bool,
+    reader: Reader,
     telling: Option<Telling>,
     /// The token that ends the turn is told of.
     tells_end: bool,
     made: u32,
+    /// Of these, of reasoning.
+    reasoned: u64,
+    /// It is over, though the engine does not know yet.
+    pub(crate) over: bool,
     /// Sum of its tokens' log probabilities, where they are known.
     sum: f64,
     pub(crate) begun: bool,
@@ -45,8 +62,7 @@ impl Choice {
         detokenizer: Detokenizer,
         stop: StopMatcher,
         min_tokens: u32,
-        parser: Box<dyn Parser>,
-        reads_specials: bool,
+        reader: Reader,
         telling: Option<Telling>,
         tells_end: bool,
     ) -> Self {
@@ -54,11 +70,12 @@ impl Choice {
             detokenizer,
             stop,
             min_tokens,
-            parser,
-            reads_specials,
+            reader,
             telling,
             tells_end,
             made: 0,
+            reasoned: 0,
+            over: false,
             sum: 0.0,
             begun: false,
             done: false,
@@ -67,7 +84,12 @@ impl Choice {
     }
 
     pub(crate) fn reads_specials(&self) -> bool {
-        self.reads_specials
+        self.reader.reads_specials
+    }
+
+    /// Tokens of reasoning so far, where reasoning is told apart.
+    pub(crate) fn reasoning_tokens(&self) -> Option<u64> {
+        self.reader.tells_reasoning.then_some(self.reasoned)
     }
 
     /// Mean log probability of its tokens.
@@ -80,6 +102,7 @@ impl Choice {
         scratch.events.clear();
         scratch.told.clear();
         self.made += 1;
+        self.reasoned += u64::from(self.reader.parser.is_reasoning());
         if let Some(logprobs) = &row.logprobs {
             self.sum += f64::from(logprobs.logprob);
         }
@@ -94,6 +117,11 @@ impl Choice {
         }
         if row.finish.is_some() {
             self.end(scratch);
+        }
+        if let Some(shaping) = &mut self.reader.shaping {
+            self.over |=
+                shaping.shape(&mut scratch.events, &mut scratch.spare, row.finish.is_some());
+            self.done |= self.over;
         }
     }
 
@@ -131,7 +159,9 @@ impl Choice {
         if let Some(telling) = &mut self.telling {
             telling.text(&scratch.decoded, scratch.shown.len());
         }
-        self.parser.push(Piece { text: &scratch.shown, special: false }, &mut scratch.events);
+        self.reader
+            .parser
+            .push(Piece { text: &scratch.shown, special: false }, &mut scratch.events);
     }
 
     fn special(&mut self, skip: bool, scratch: &mut Scratch) {
@@ -139,10 +169,12 @@ impl Choice {
             std::mem::swap(&mut scratch.decoded, &mut scratch.special);
             return self.text(scratch);
         }
-        if self.reads_specials {
+        if self.reader.reads_specials {
             self.let_go(scratch);
         }
-        self.parser.push(Piece { text: &scratch.special, special: true }, &mut scratch.events);
+        self.reader
+            .parser
+            .push(Piece { text: &scratch.special, special: true }, &mut scratch.events);
     }
 
     /// No stop goes on from here: what was held for one is shown.
@@ -152,7 +184,9 @@ impl Choice {
         if let Some(telling) = &mut self.telling {
             telling.text("", scratch.shown.len());
         }
-        self.parser.push(Piece { text: &scratch.shown, special: false }, &mut scratch.events);
+        self.reader
+            .parser
+            .push(Piece { text: &scratch.shown, special: false }, &mut scratch.events);
     }
 
     fn end(&mut self, scratch: &mut Scratch) {
@@ -161,7 +195,7 @@ impl Choice {
         self.detokenizer.finish(&mut scratch.decoded);
         self.text(scratch);
         self.let_go(scratch);
-        self.parser.finish(&mut scratch.events);
+        self.reader.parser.finish(&mut scratch.events);
         if let Some(telling) = &mut self.telling {
             telling.finish(&mut scratch.told);
         }
@@ -173,11 +207,11 @@ impl Choice {
         finish: Finish,
         generation: &Generation,
     ) -> (WireFinish, Option<StopReason>) {
-        let stop =
-            if self.parser.tool_calls() > 0 { WireFinish::ToolCalls } else { WireFinish::Stop };
+        let calls = self.reader.parser.tool_calls() > 0 && !self.reader.named;
+        let stop = if calls { WireFinish::ToolCalls } else { WireFinish::Stop };
         match finish {
             Finish::Length => (WireFinish::Length, None),
-            Finish::EndOfTurn => (stop, None),
+            Finish::EndOfTurn | Finish::Complete => (stop, None),
             Finish::StopToken(id) => (stop, Some(StopReason::Token(id))),
             Finish::StopText(index) => {
                 let mut stops = generation.stop.iter().chain(&generation.stop_regex);

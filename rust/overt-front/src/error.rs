@@ -68,6 +68,7 @@ impl From<&Refused> for RequestError {
             Refused::Never(reason) => {
                 Self::bad(format!("This request can never run here: {reason}."))
             }
+            Refused::Grammar { param, message } => Self::invalid(param.clone(), message.clone()),
         }
     }
 }
@@ -91,9 +92,15 @@ impl From<&Failure> for RequestError {
             ),
             Failure::NothingAllowed => Self::bad(
                 "At some point the request leaves no token to take: allowed_token_ids, bad_words, min_tokens and \
-                 logit_bias together forbid all. Allow more.",
+                 logit_bias, with the constraint on the output where there is one, together forbid all. Allow more.",
             )
             .code("no_token_allowed"),
+            Failure::Grammar(reason) => Self::bad(format!(
+                "The output could not be held to its constraint any further ({reason}): the model's vocabulary has no \
+                 token that goes on, or following it takes too much. Send a simpler constraint, or one that the \
+                 vocabulary can spell."
+            ))
+            .code("constraint_failed"),
         }
     }
 }

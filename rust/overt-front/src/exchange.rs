@@ -9,8 +9,10 @@ use overt_wire::{
     Head, Options, Protocol, TokenLogprobs, Usage, Writer, chunk, error_body, writer,
 };
 
+use crate::adapted::Adapted;
 use crate::choice::{Choice, Scratch};
 use crate::error::RequestError;
+use crate::form::Form;
 use crate::generation::Generation;
 use crate::metrics::Stats;
 use crate::model::ServedModel;
@@ -26,8 +28,8 @@ pub(crate) struct Exchange {
     prompts: Vec<Told>,
     live: usize,
     usage: Usage,
-    /// The tokens a choice may make, where the request asked for more than fits.
-    clamped: Option<u32>,
+    /// Fields that were changed for the prompt's sake, until the head tells them.
+    adapted: Vec<Adapted>,
     /// Bytes nobody took yet.
     outbox: Vec<u8>,
     chunked: bool,
@@ -85,8 +87,8 @@ pub(crate) struct Taken {
     pub(crate) ended: bool,
     /// The status with the first bytes, 0 with later ones.
     pub(crate) status: u16,
-    /// `max_tokens` where it was adapted, with the first bytes.
-    pub(crate) max_tokens: Option<u32>,
+    /// Fields that were changed, with the first bytes.
+    pub(crate) adapted: Vec<Adapted>,
 }
 
 impl Exchange {
@@ -107,7 +109,7 @@ impl Exchange {
             prompts: Vec::new(),
             live: 0,
             usage: Usage::default(),
-            clamped: None,
+            adapted: Vec::new(),
             outbox: Vec::new(),
             arrived: Instant::now(),
             head_sent: false,
@@ -121,15 +123,22 @@ impl Exchange {
     }
 
     /// The request is on its way to the engine.
-    pub(crate) fn begin(&mut self, choices: Vec<Choice>, prompt_tokens: u64, clamped: Option<u32>) {
-        self.clamped = clamped;
+    pub(crate) fn begin(
+        &mut self,
+        choices: Vec<Choice>,
+        prompt_tokens: u64,
+        adapted: Vec<Adapted>,
+        form: &Form,
+    ) {
         self.sent = Some(Instant::now());
         self.live = choices.len();
         let count = u32::try_from(choices.len()).unwrap_or(u32::MAX);
         let count = count.saturating_mul(self.copies());
         let mut head = self.head.clone();
-        head.extra = extra(&self.generation, clamped);
+        head.extra = extra(&self.generation, &adapted);
+        self.adapted = adapted;
         self.writer = make_writer(&self.generation, self.protocol, head, count);
+        self.writer.custom_tools(&form.custom);
         self.choices = choices;
         self.usage.prompt_tokens = prompt_tokens;
         self.writer.usage(&self.usage);
@@ -177,7 +186,7 @@ impl Exchange {
         }
     }
 
-    /// One token: detokenise, parse, frame.
+    /// One token: detokenise, parse, frame. Whether its choice is over, though the engine would go on.
     pub(crate) fn token(
         &mut self,
         row: &Row,
@@ -185,10 +194,10 @@ impl Exchange {
         model: &ServedModel,
         scratch: &mut Scratch,
         stats: &mut Stats,
-    ) {
-        let Some(choice) = self.choices.get_mut(row.choice as usize) else { return };
+    ) -> bool {
+        let Some(choice) = self.choices.get_mut(row.choice as usize) else { return false };
         if choice.done || self.ended {
-            return;
+            return false;
         }
         let echo_alone = self.generation.max_tokens == Some(0);
         if !echo_alone {
@@ -207,11 +216,15 @@ impl Exchange {
             self.begin_choice(row.choice, model);
         }
         let copies = row.choice * self.copies()..(row.choice + 1) * self.copies();
-        let Some(choice) = self.choices.get_mut(row.choice as usize) else { return };
+        let Some(choice) = self.choices.get_mut(row.choice as usize) else { return false };
         if echo_alone {
             choice.done = true;
         } else {
+            let before = choice.reasoning_tokens();
             choice.push(row, &self.generation, scratch);
+            if let (Some(before), Some(after)) = (before, choice.reasoning_tokens()) {
+                *self.usage.reasoning_tokens.get_or_insert(0) += after - before;
+            }
             self.writer.usage(&self.usage);
             for copy in copies.clone() {
                 self.writer.tokens(copy, &[row.token]);
@@ -220,7 +233,8 @@ impl Exchange {
                 }
             }
         }
-        if let Some(finish) = row.finish {
+        let over = choice.over && row.finish.is_none();
+        if let Some(finish) = row.finish.or(over.then_some(Finish::Complete)) {
             let finish = if echo_alone { Finish::Length } else { finish };
             let (finish, reason) = choice.outcome(finish, &self.generation);
             for copy in copies {
@@ -231,6 +245,7 @@ impl Exchange {
                 self.end(model);
             }
         }
+        over
     }
 
     /// The role, or the prompt that is echoed.
@@ -307,10 +322,10 @@ impl Exchange {
     }
 
     /// The head goes out before the first token. An answer that has ended meanwhile keeps its status.
-    /// Returns `max_tokens` where it was adapted, for the head to say so.
-    pub(crate) fn head_goes(&mut self) -> Option<u32> {
+    /// Returns the fields that were changed, for the head to say so.
+    pub(crate) fn head_goes(&mut self) -> Vec<Adapted> {
         self.head_sent |= !self.ended;
-        self.clamped.take()
+        std::mem::take(&mut self.adapted)
     }
 
     pub(crate) fn has_bytes(&self) -> bool {
@@ -340,12 +355,12 @@ impl Exchange {
         self.outbox.clear();
         let status = if self.head_sent { 0 } else { self.status };
         self.head_sent = true;
-        Taken { ended: self.ended, status, max_tokens: self.clamped.take() }
+        Taken { ended: self.ended, status, adapted: std::mem::take(&mut self.adapted) }
     }
 }
 
 /// JSON members of the whole answer: the caller's own, and the report on the request's fields.
-fn extra(generation: &Generation, clamped: Option<u32>) -> String {
+fn extra(generation: &Generation, adapted: &[Adapted]) -> String {
     let mut extra = generation.extra.clone();
     let Some(report) = &generation.report else { return extra };
     if !extra.is_empty() {
@@ -353,18 +368,11 @@ fn extra(generation: &Generation, clamped: Option<u32>) -> String {
     }
     extra.push_str("\"overt\":{\"effects\":[");
     extra.push_str(&report.effects);
-    if let Some(applied) = clamped {
-        if !report.effects.is_empty() {
+    for (index, one) in adapted.iter().enumerate() {
+        if index > 0 || !report.effects.is_empty() {
             extra.push(',');
         }
-        let clamp = serde_json::json!({
-            "field": generation.max_tokens_field,
-            "effect": "adapted",
-            "requested": generation.max_tokens,
-            "applied": applied,
-            "reason": "that is what the prompt leaves of the context",
-        });
-        extra.push_str(&clamp.to_string());
+        extra.push_str(&one.told().to_string());
     }
     extra.push(']');
     if !report.more.is_empty() {
@@ -388,6 +396,7 @@ fn make_writer(
         continuous_usage: generation.continuous_usage,
         token_ids: generation.token_ids,
         obfuscation: generation.obfuscation,
+        functions: generation.functions,
         shape: generation.shape,
     };
     writer(protocol, generation.stream, head, options, choices, generation.told())

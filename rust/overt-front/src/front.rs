@@ -13,16 +13,17 @@ use overt_wire::Protocol;
 use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
 
+use crate::adapted::Adapted;
 use crate::error::RequestError;
 use crate::exchange::Exchange;
 use crate::generation::Generation;
 use crate::metrics::Stats;
 use crate::model::{Reading, ServedModel};
 use crate::pool;
-use crate::prepare::Prepared;
+use crate::prepare::{Limits, Prepared};
 use crate::prompt::{self, Making};
 use crate::shared::{Job, Shared, TICK};
-use crate::show::{Shown, show};
+use crate::show::{Showing, show};
 use crate::wake::Wake;
 
 /// What the health probe's prompt is made of: every vocabulary has it.
@@ -48,8 +49,17 @@ pub struct Config {
     pub max_prompt_logprobs_bytes: usize,
 }
 
+impl Config {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            max_choices: self.max_choices,
+            max_prompt_logprobs_bytes: self.max_prompt_logprobs_bytes,
+        }
+    }
+}
+
 /// One answer's bytes to write now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Ready {
     /// The caller's name for the request.
     pub handle: u64,
@@ -57,8 +67,8 @@ pub struct Ready {
     pub ended: bool,
     /// 200 or an error's status with the first bytes, 0 with later ones.
     pub status: u16,
-    /// With the first bytes: `max_tokens` as applied, where the request asked for more than fits.
-    pub max_tokens: Option<u32>,
+    /// With the first bytes: fields that were changed for the prompt's sake.
+    pub adapted: Vec<Adapted>,
     /// Where the bytes stand in the buffer given to [`Front::take_ready`].
     pub bytes: std::ops::Range<usize>,
 }
@@ -197,8 +207,9 @@ impl Front {
             (None, Some(model)) => {
                 let prepared = Prepared::of_prompt(vec![PROBE_TOKEN]);
                 let choices = pool::choices(model, Protocol::Completions, &generation, &prepared);
-                exchange.begin(choices, 1, None);
-                let params = generation.params(1, Vec::new(), false, &self.shared.hasher);
+                exchange.begin(choices, 1, Vec::new(), &prepared.form);
+                let params =
+                    generation.params(1, Vec::new(), &prepared.form, false, &self.shared.hasher);
                 self.shared.tell(ToEngine::Submit(Box::new(Submit {
                     request: handle,
                     prompts: prepared.prompts,
@@ -216,11 +227,11 @@ impl Front {
         }
     }
 
-    /// The headers go out before the first token: later errors are frames. Returns `max_tokens` as applied,
-    /// where the request asked for more than fits.
-    pub fn start(&self, handle: u64) -> Option<u32> {
+    /// The headers go out before the first token: later errors are frames. Returns the fields that were changed for
+    /// the prompt's sake.
+    pub fn start(&self, handle: u64) -> Vec<Adapted> {
         let mut state = self.shared.state.lock();
-        state.exchanges.get_mut(&handle).and_then(Exchange::head_goes)
+        state.exchanges.get_mut(&handle).map(Exchange::head_goes).unwrap_or_default()
     }
 
     /// The client left: frees everything of the request.
@@ -270,7 +281,7 @@ impl Front {
                 handle,
                 ended: taken.ended,
                 status: taken.status,
-                max_tokens: taken.max_tokens,
+                adapted: taken.adapted,
                 bytes: start..bytes.len(),
             });
         }
@@ -281,7 +292,7 @@ impl Front {
         }
     }
 
-    /// Token ids of a body's messages or prompt, made as `generation` says.
+    /// Token ids of a body's messages or prompt, made as `generation` says, and the fields that were changed for it.
     ///
     /// # Errors
     /// What is wrong with the body, or that there is no model yet.
@@ -290,12 +301,12 @@ impl Front {
         protocol: Protocol,
         body: &[u8],
         generation: &Generation,
-    ) -> Result<Vec<u32>, RequestError> {
+    ) -> Result<(Vec<u32>, Vec<Adapted>), RequestError> {
         let model = self.ready_model()?;
         let making = Making::of(generation, model);
         let mut prompts = prompt::tokenize(model, protocol, body, &making)?.into_iter();
         match (prompts.next(), prompts.next()) {
-            (Some(prompt), None) => Ok(prompt.ids),
+            (Some(prompt), None) => Ok((prompt.ids, prompt.adapted)),
             _ => Err(RequestError::invalid("prompt", "`prompt` must be one string.")),
         }
     }
@@ -309,14 +320,8 @@ impl Front {
         protocol: Protocol,
         body: &[u8],
         generation: &Generation,
-    ) -> Result<Vec<Shown>, RequestError> {
-        show(self.ready_model()?, protocol, body, generation)
-    }
-
-    /// Special tokens that a client's text spells, each once, in order; none before the model is ready.
-    #[must_use]
-    pub fn special_tokens_in(&self, text: &str) -> Vec<String> {
-        self.model().map(|model| model.special_tokens_in(text)).unwrap_or_default()
+    ) -> Result<Showing, RequestError> {
+        show(self.ready_model()?, protocol, body, generation, &self.shared.config.limits())
     }
 
     /// Text of ids, special tokens included.

@@ -6,6 +6,8 @@ use overt_link::{Beam, Params};
 use overt_wire::Shape;
 use serde_json::{Map, Value};
 
+use crate::form::Form;
+
 /// What happens to `max_tokens` beyond what the prompt leaves of the context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Overflow {
@@ -101,8 +103,18 @@ pub struct Generation {
     pub cache_salt: Option<String>,
     /// The served name to answer with.
     pub model: String,
-    /// Whether tool calls are looked for in the output.
-    pub tools: bool,
+    /// The body has a field that asks for constrained output.
+    pub constrained: bool,
+    /// A choice is over once a call has ended.
+    pub one_call: bool,
+    /// Calls are answered in OpenAI's older `function_call`.
+    pub functions: bool,
+    /// Reasoning stays in the answer's text.
+    pub merges_reasoning: bool,
+    /// Reasoning is told in one piece.
+    pub gathers_reasoning: bool,
+    /// Tokens of thinking before it is closed.
+    pub thinking_budget: Option<u32>,
     /// Whether the template opens the assistant's turn.
     pub add_generation_prompt: bool,
     /// Whether the last message is left open, to be continued.
@@ -199,7 +211,12 @@ impl Default for Generation {
             key: None,
             cache_salt: None,
             model: String::new(),
-            tools: false,
+            constrained: false,
+            one_call: false,
+            functions: false,
+            merges_reasoning: false,
+            gathers_reasoning: false,
+            thinking_budget: None,
             add_generation_prompt: true,
             continue_final_message: false,
             assistant_to_user: false,
@@ -258,6 +275,7 @@ impl Generation {
         &self,
         max_tokens: u32,
         bad_words: Vec<Vec<u32>>,
+        form: &Form,
         parser_reads_specials: bool,
         hasher: &RandomState,
     ) -> Params {
@@ -286,6 +304,8 @@ impl Generation {
             ignore_eos: self.ignore_eos,
             skip_special_tokens: self.skip_special_tokens,
             special_breaks_stop: parser_reads_specials,
+            grammar: form.grammar.clone(),
+            thinking: form.thinking.clone(),
             priority: self.priority,
             key: share(&self.key),
             user: share(&self.user),

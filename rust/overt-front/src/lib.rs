@@ -1,12 +1,17 @@
 //! API side of a request: exchanges, choices, outboxes, `present`. No Python, no sockets but the link.
 
+mod adapted;
 mod body;
+mod calls;
 mod choice;
+mod conversation;
 mod error;
 mod exchange;
 mod fim;
+mod form;
 mod front;
 mod generation;
+mod integers;
 mod metrics;
 mod model;
 mod outline;
@@ -14,19 +19,25 @@ mod pool;
 mod prepare;
 mod present;
 mod prompt;
+mod reading;
+mod shaping;
 mod shared;
 mod show;
 mod telling;
 mod templates;
 mod wake;
 
+pub use adapted::Adapted;
 pub use error::RequestError;
 pub use fim::Fim;
 pub use front::{Config, Front, Ready};
 pub use generation::{Generation, Overflow, Report, Side};
+pub use integers::wide_integer;
 pub use metrics::{Histogram, Stats};
 pub use model::{Reading, ServedModel};
 pub use outline::{Outline, outline};
 pub use overt_wire::{ErrorShape, Protocol, ReasoningField, Shape, StopField};
-pub use show::{Shown, show, told_trace};
+pub use prepare::Limits;
+pub use reading::{Formats, Told};
+pub use show::{Showing, Shown, show, told_trace};
 pub use templates::{NamedSource, NamedTemplate, Templates};

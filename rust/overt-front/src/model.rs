@@ -1,11 +1,11 @@
 //! The served model as text knows it: tokenizer, template, parser, limits. Told by the engine's hello.
 
-use overt_parse::Format;
-use overt_text::{EncodeCache, Escaper, Tokenizer};
+use overt_text::{EncodeCache, SpecialTokens, Tokenizer};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::fim::Fim;
+use crate::reading::Formats;
 use crate::templates::{NamedSource, Templates};
 
 /// The part of the hello that text needs; the rest is for the routes.
@@ -16,6 +16,8 @@ struct Meta {
     chat_templates: Vec<NamedSource>,
     #[serde(default)]
     special_tokens: Map<String, Value>,
+    #[serde(default)]
+    response_template: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -34,6 +36,10 @@ struct Limits {
 pub struct Reading {
     /// The format of tool calls: `auto`, `none` or a format's name.
     pub tool_call_parser: String,
+    /// The format of reasoning: `auto`, `none` or a format's name.
+    pub reasoning_parser: String,
+    /// `none`: outputs are not held to grammars.
+    pub grammar_backend: String,
     /// Special tokens that a client's text spells are plain text.
     pub escape_special_tokens: bool,
     /// Bytes of texts whose tokens are remembered.
@@ -44,6 +50,8 @@ impl Default for Reading {
     fn default() -> Self {
         Self {
             tool_call_parser: "auto".to_owned(),
+            reasoning_parser: "auto".to_owned(),
+            grammar_backend: "auto".to_owned(),
             escape_special_tokens: false,
             encode_cache_bytes: 64 << 20,
         }
@@ -56,8 +64,8 @@ pub struct ServedModel {
     pub tokenizer: Tokenizer,
     /// Texts whose tokens are known: a conversation's earlier turns.
     pub cache: EncodeCache,
-    /// Finds special tokens in a client's text.
-    pub escaper: Escaper,
+    /// Finds special tokens in texts.
+    pub specials: SpecialTokens,
     /// Special tokens that a client's text spells are plain text.
     pub escapes: bool,
     /// The chat templates.
@@ -66,8 +74,8 @@ pub struct ServedModel {
     pub prompt_format: Option<String>,
     /// Special tokens by role (`bos_token`, …), as templates see them.
     pub special_tokens: Map<String, Value>,
-    /// The format tool calls are read in; none: they stay text.
-    pub format: Option<&'static Format>,
+    /// The formats that outputs are read in.
+    pub reading: Formats,
     /// Its tokens for prompts with a gap, where it has them.
     pub fim: Option<Fim>,
     /// Tokens of a sequence, prompt and output.
@@ -97,13 +105,15 @@ impl ServedModel {
             longest_token: longest.unwrap_or(1).max(1),
             fim: Fim::find(&tokenizer),
             cache: EncodeCache::new(reading.encode_cache_bytes),
-            escaper: Escaper::new(&tokenizer, &templates.text()),
+            specials: SpecialTokens::of(&tokenizer),
             escapes: reading.escape_special_tokens,
-            tokenizer,
-            format: choose_format(
-                &reading.tool_call_parser,
+            reading: Formats::choose(
+                reading,
                 templates.of(true).map_or("", |chosen| chosen.template.source()),
+                &tokenizer,
+                meta.response_template.as_ref(),
             )?,
+            tokenizer,
             templates,
             prompt_format: meta.model.prompt_format,
             special_tokens: meta.special_tokens,
@@ -111,33 +121,5 @@ impl ServedModel {
             vocab_size: meta.model.vocab_size,
             fingerprint: meta.model.fingerprint,
         })
-    }
-
-    /// Special tokens that a client's text spells, each once, in order.
-    #[must_use]
-    pub fn special_tokens_in(&self, text: &str) -> Vec<String> {
-        let mut found: Vec<String> = Vec::new();
-        for (_, spelling) in self.escaper.spelled_specials(text) {
-            if !found.iter().any(|known| known == spelling) {
-                found.push(spelling.to_owned());
-            }
-        }
-        found
-    }
-}
-
-fn choose_format(parser: &str, template: &str) -> Result<Option<&'static Format>, String> {
-    match parser {
-        "none" => Ok(None),
-        "auto" => Ok(overt_parse::names()
-            .filter_map(overt_parse::find)
-            .find(|format| format.markers.iter().any(|marker| template.contains(marker)))),
-        name => overt_parse::find(name).map(Some).ok_or_else(|| {
-            let known: Vec<_> = overt_parse::names().collect();
-            format!(
-                "--tool-call-parser {name} is unknown; allowed are auto, none, {}",
-                known.join(", ")
-            )
-        }),
     }
 }

@@ -48,7 +48,7 @@ pub fn outline(text: &[u8]) -> Outline<'_> {
 }
 
 /// The place behind the quote that ends the string which begins at `at`.
-fn end_of_string(text: &[u8], mut at: usize) -> usize {
+pub(crate) fn end_of_string(text: &[u8], mut at: usize) -> usize {
     while let Some(byte) = text.get(at) {
         at += 1;
         match byte {

@@ -3,15 +3,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use overt_link::{Submit, ToEngine};
-use overt_parse::Plain;
+use overt_parse::{Options, Parser};
 use overt_text::{Detokenizer, StopMatcher};
 use overt_wire::Protocol;
 
-use crate::choice::Choice;
+use crate::choice::{Choice, Reader};
 use crate::error::RequestError;
+use crate::form::Form;
 use crate::generation::Generation;
 use crate::model::ServedModel;
-use crate::prepare::{self, Limits, Prepared};
+use crate::prepare::{self, Prepared};
+use crate::shaping::Shaping;
 use crate::shared::{Job, Shared};
 use crate::telling::{Speller, Telling};
 
@@ -36,10 +38,7 @@ impl Shared {
         let Some(model) = self.model.get() else {
             return Err(RequestError::unavailable("The model is still loading."));
         };
-        let limits = Limits {
-            max_choices: self.config.max_choices,
-            max_prompt_logprobs_bytes: self.config.max_prompt_logprobs_bytes,
-        };
+        let limits = self.config.limits();
         let prepared = prepare::prepare(model, job.protocol, &job.body, &job.generation, &limits)?;
         let choices = choices(model, job.protocol, &job.generation, &prepared);
         Ok((prepared, choices))
@@ -55,7 +54,7 @@ impl Shared {
         let generation = &job.generation;
         let reads_specials = choices.iter().any(Choice::reads_specials);
         let prompt_tokens = prepared.prompts.iter().map(|prompt| prompt.len() as u64).sum();
-        exchange.begin(choices, prompt_tokens, prepared.clamped);
+        exchange.begin(choices, prompt_tokens, prepared.adapted, &prepared.form);
         let text = prepared.echoes.first().filter(|_| generation.prompt_text).cloned();
         if generation.echo || generation.token_ids || generation.prompt_logprobs.is_some() {
             let echoes = if generation.echo { prepared.echoes } else { Vec::new() };
@@ -67,6 +66,7 @@ impl Shared {
         let params = generation.params(
             prepared.max_tokens,
             prepared.bad_words,
+            &prepared.form,
             reads_specials,
             &self.hasher,
         );
@@ -86,7 +86,10 @@ pub(crate) fn choices(
     generation: &Generation,
     prepared: &Prepared,
 ) -> Vec<Choice> {
-    let format = model.format.filter(|_| generation.tools);
+    let chat = protocol == Protocol::Chat;
+    let (calls, reasoning) =
+        if chat { (model.reading.calls, model.reading.reasoning) } else { (None, None) };
+    let reads = calls.is_some() || reasoning.is_some();
     let skip = generation.skip_special_tokens;
     let stop = StopMatcher::new(&generation.stop)
         .patterns(&prepared.patterns)
@@ -98,21 +101,34 @@ pub(crate) fn choices(
         let tail = &prompt[prompt.len().saturating_sub(8)..];
         let echoed = prepared.echoes.get(index).map_or(0, |text| text.chars().count() as u64);
         for _ in 0..per_prompt {
-            let parser = match format {
-                Some(format) => (format.build)(fastrand::u64(..)),
-                None => Box::new(Plain::new(false)),
-            };
+            let options = Options { seed: fastrand::u64(..), ..prepared.form.reading.clone() };
+            let parser = Parser::new(calls, reasoning, options);
             let telling = generation.logprobs.map(|_| Telling::new(speller.clone(), echoed));
             choices.push(Choice::new(
-                Detokenizer::new(&model.tokenizer, skip, tail).flush_at_specials(format.is_some()),
+                Detokenizer::new(&model.tokenizer, skip, tail).flush_at_specials(reads),
                 stop.clone(),
                 generation.min_tokens,
-                parser,
-                format.is_some(),
+                Reader {
+                    parser,
+                    reads_specials: reads,
+                    tells_reasoning: reasoning.is_some(),
+                    named: prepared.form.named,
+                    shaping: shaping(generation, &prepared.form),
+                },
                 telling,
                 generation.tell_ends,
             ));
         }
     }
     choices
+}
+
+/// What is changed of a choice's events; none for most.
+fn shaping(generation: &Generation, form: &Form) -> Option<Box<Shaping>> {
+    let one_call = generation.one_call || generation.functions;
+    let gathers = generation.gathers_reasoning;
+    if !one_call && !gathers && form.custom.is_empty() {
+        return None;
+    }
+    Some(Box::new(Shaping::new(one_call, gathers, form.custom.clone())))
 }

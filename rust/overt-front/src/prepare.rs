@@ -4,7 +4,9 @@
 use overt_text::StopRegex;
 use overt_wire::Protocol;
 
+use crate::adapted::Adapted;
 use crate::error::RequestError;
+use crate::form::Form;
 use crate::generation::{Generation, Overflow};
 use crate::model::ServedModel;
 use crate::prompt::{Making, Tokens, encode, tokenize, truncate};
@@ -19,8 +21,10 @@ pub(crate) struct Prepared {
     pub(crate) patterns: Vec<StopRegex>,
     /// Tokens a choice may make, clamped to the context.
     pub(crate) max_tokens: u32,
-    /// What is left of the context behind the longest prompt, where the request asked for more.
-    pub(crate) clamped: Option<u32>,
+    /// Fields that were changed on the way.
+    pub(crate) adapted: Vec<Adapted>,
+    /// The form of the answers; all prompts of a request have one.
+    pub(crate) form: Form,
 }
 
 impl Prepared {
@@ -32,18 +36,25 @@ impl Prepared {
             bad_words: Vec::new(),
             patterns: Vec::new(),
             max_tokens: 1,
-            clamped: None,
+            adapted: Vec::new(),
+            form: Form::default(),
         }
     }
 }
 
 /// What a request's text may cost.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Choices of one request, over all its prompts.
-    pub(crate) max_choices: usize,
+    pub max_choices: usize,
     /// Of prompts that an answer repeats, with their log probabilities.
-    pub(crate) max_prompt_logprobs_bytes: usize,
+    pub max_prompt_logprobs_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_choices: 1024, max_prompt_logprobs_bytes: 16 << 20 }
+    }
 }
 
 /// Bytes that one log probability takes on its way: id, value, rank, and its place in the answer.
@@ -56,9 +67,21 @@ pub(crate) fn prepare(
     generation: &Generation,
     limits: &Limits,
 ) -> Result<Prepared, RequestError> {
+    let tokens = tokenize(model, protocol, body, &Making::of(generation, model))?;
+    check(model, protocol, body, tokens, generation, limits)
+}
+
+/// Cuts prompts as the request asks, and checks all that depends on them.
+pub(crate) fn check(
+    model: &ServedModel,
+    protocol: Protocol,
+    body: &[u8],
+    mut tokens: Vec<Tokens>,
+    generation: &Generation,
+    limits: &Limits,
+) -> Result<Prepared, RequestError> {
     let patterns = patterns(&generation.stop_regex)?;
     let bad_words = bad_words(model, &generation.bad_words)?;
-    let mut tokens = tokenize(model, protocol, body, &Making::of(generation, model))?;
     if let Some(most) = generation.truncate_prompt_tokens {
         let most = most.unwrap_or_else(|| fitting(model, generation));
         for prompt in &mut tokens {
@@ -81,7 +104,14 @@ pub(crate) fn prepare(
     let told = generation.echo || generation.prompt_text;
     let echoes = if told { echoes(model, &tokens)? } else { Vec::new() };
     check_echoes(&echoes, generation, limits)?;
-    let prompts: Vec<Vec<u32>> = tokens.into_iter().map(|prompt| prompt.ids).collect();
+    let mut form = match tokens.first() {
+        Some(first) => Form::of(model, protocol, body, &first.wanted, &first.ids, generation)?,
+        None => Form::default(),
+    };
+    let (prompts, adapted): (Vec<_>, Vec<_>) =
+        tokens.into_iter().map(|prompt| (prompt.ids, prompt.adapted)).unzip();
+    let mut adapted = adapted.concat();
+    adapted.append(&mut form.adapted);
     check_prompt_logprobs(&prompts, generation, limits)?;
     let (max_tokens, clamped) = room(model, &prompts, field, generation)?;
     if generation.min_tokens > max_tokens {
@@ -93,10 +123,11 @@ pub(crate) fn prepare(
             ),
         ));
     }
+    adapted.extend(clamped.map(|most| Adapted::clamp(generation, most)));
     if let Some(effects) = &generation.strict {
-        check_strict(effects, clamped, generation)?;
+        check_strict(effects, &adapted)?;
     }
-    Ok(Prepared { prompts, echoes, bad_words, patterns, max_tokens, clamped })
+    Ok(Prepared { prompts, echoes, bad_words, patterns, max_tokens, adapted, form })
 }
 
 /// Prompt tokens that leave room for `max_tokens`; where even one would not, what the context holds beside one token.
@@ -181,16 +212,9 @@ fn check_overflow(
 }
 
 /// A strict request is served exactly as it says or not at all.
-fn check_strict(
-    effects: &[String],
-    clamped: Option<u32>,
-    generation: &Generation,
-) -> Result<(), RequestError> {
-    let clamp = clamped.map(|most| {
-        let field = &generation.max_tokens_field;
-        format!("`{field}` would be clamped to {most}, which is what the context leaves")
-    });
-    let all: Vec<&str> = effects.iter().map(String::as_str).chain(clamp.as_deref()).collect();
+fn check_strict(effects: &[String], adapted: &[Adapted]) -> Result<(), RequestError> {
+    let late: Vec<String> = adapted.iter().map(Adapted::clause).collect();
+    let all: Vec<&str> = effects.iter().chain(&late).map(String::as_str).collect();
     if all.is_empty() {
         return Ok(());
     }

@@ -68,7 +68,9 @@ impl Shared {
             // Rows come of requests, and those are prepared with the model.
             let Some(model) = self.model.get() else { continue };
             let Some(exchange) = state.exchanges.get_mut(&row.request) else { continue };
-            exchange.token(row, now, model, &mut state.scratch, &mut state.stats);
+            if exchange.token(row, now, model, &mut state.scratch, &mut state.stats) {
+                self.tell(ToEngine::End { request: row.request, choice: row.choice });
+            }
             if exchange.waiting_bytes() > self.config.outbox_bytes
                 && exchange.lagging.is_none()
                 && exchange.is_blocked()

@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use overt_template::{Change, RenderInput, TemplateError, normalise};
-use overt_text::Escaper;
 use overt_wire::Protocol;
 use serde_json::{Map, Value};
 
-use crate::body::{self, ChatBody, Prompt};
+use crate::adapted::Adapted;
+use crate::body::{self, Prompt};
+use crate::calls::Wanted;
+use crate::conversation::Conversation;
 use crate::error::RequestError;
 use crate::generation::{Generation, Side};
 use crate::model::ServedModel;
-use crate::templates::NamedTemplate;
 
 /// A prompt and what is echoed of it.
 #[derive(Debug)]
@@ -19,6 +19,10 @@ pub(crate) struct Tokens {
     pub(crate) ids: Vec<u32>,
     /// The client's own text; none where it sent ids or the text was cut.
     pub(crate) text: Option<String>,
+    /// Fields that were changed on the way.
+    pub(crate) adapted: Vec<Adapted>,
+    /// What a chat says of calls.
+    pub(crate) wanted: Wanted,
 }
 
 /// How a prompt is made of a body.
@@ -55,11 +59,68 @@ impl<'a> Making<'a> {
     }
 }
 
-impl Making<'_> {
-    fn keep(&self, model: &ServedModel, text: String) -> String {
-        match self.truncation {
-            Some((most, side)) => keep(model, text, most, side),
-            None => text,
+/// A prompt's text on its way to tokens.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) text: String,
+    /// Where special tokens are plain text; none: nowhere.
+    pub(crate) plain: Option<Vec<Range<usize>>>,
+    /// The field that it stands in.
+    pub(crate) field: &'a str,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(text: String, field: &'a str) -> Self {
+        Self { text, plain: None, field }
+    }
+
+    /// Of a rendered chat.
+    fn rendered(conversation: &Conversation<'_>) -> Result<Self, RequestError> {
+        if !conversation.escapes() {
+            return Ok(Self::new(conversation.render()?, "messages"));
+        }
+        let traced = conversation.trace()?;
+        let plain = conversation.plain(&traced)?;
+        Ok(Self { plain, ..Self::new(traced.text, "messages") })
+    }
+
+    /// Cuts it to what so many tokens may be made of, and refuses what no cutting into tokens makes fit. Returns the
+    /// bytes that were cut from its beginning, none where nothing was cut.
+    pub(crate) fn fit(
+        &mut self,
+        model: &ServedModel,
+        truncation: Option<(usize, Side)>,
+    ) -> Result<Option<usize>, RequestError> {
+        let Some((most, side)) = truncation else {
+            check_length(model, &self.text, self.field)?;
+            return Ok(None);
+        };
+        // With some to spare, so that no token that is kept is one that the cut made.
+        let bytes = (most + 64).saturating_mul(model.longest_token);
+        if self.text.len() <= bytes {
+            return Ok(None);
+        }
+        let kept = match side {
+            Side::Left => self.text.ceil_char_boundary(self.text.len() - bytes)..self.text.len(),
+            Side::Right => 0..self.text.floor_char_boundary(bytes),
+        };
+        for range in self.plain.iter_mut().flatten() {
+            let within = |at: usize| at.clamp(kept.start, kept.end) - kept.start;
+            *range = within(range.start)..within(range.end);
+        }
+        self.text = self.text[kept.clone()].to_owned();
+        Ok(Some(kept.start))
+    }
+
+    /// Its tokens. `special`: between those that the tokenizer puts around a text.
+    pub(crate) fn encode(
+        &self,
+        model: &ServedModel,
+        special: bool,
+    ) -> Result<Vec<u32>, RequestError> {
+        match &self.plain {
+            Some(plain) => encode_plain(model, &self.text, plain, special),
+            None => encode_fitting(model, &self.text, special, self.field),
         }
     }
 }
@@ -72,43 +133,50 @@ pub(crate) fn tokenize(
     making: &Making<'_>,
 ) -> Result<Vec<Tokens>, RequestError> {
     if protocol == Protocol::Chat {
-        return Ok(vec![chat(model, body, making)?]);
+        let conversation = Conversation::read(model, body, making)?;
+        let mut source = Source::rendered(&conversation)?;
+        source.fit(model, making.truncation)?;
+        let ids = source.encode(model, making.special.unwrap_or(false))?;
+        let Conversation { adapted, wanted, .. } = conversation;
+        return Ok(vec![Tokens { ids, text: Some(source.text), adapted, wanted }]);
     }
-    let prompts = body::prompts(body, model.vocab_size)?;
     let special = making.special.unwrap_or(true);
-    let tokens = prompts.into_iter().map(|prompt| match (prompt, making.suffix) {
-        (Prompt::Text(text), None) => {
-            let text = making.keep(model, text);
-            let ids = encode_cut(model, &text, special, "prompt", making.truncation)?;
-            Ok(Tokens { ids, text: Some(text) })
+    let tokens = body::prompts(body, model.vocab_size)?.into_iter().map(|prompt| match prompt {
+        Prompt::Text(text) if making.suffix.is_none() => {
+            let mut source = Source::new(text, "prompt");
+            source.fit(model, making.truncation)?;
+            let ids = source.encode(model, special)?;
+            Ok(Tokens {
+                ids,
+                text: Some(source.text),
+                adapted: Vec::new(),
+                wanted: Wanted::default(),
+            })
         }
-        (prompt, suffix) => {
-            let text = match &prompt {
-                Prompt::Text(text) => Some(text.clone()),
-                Prompt::Ids(_) => None,
-            };
-            Ok(Tokens { ids: completion(model, prompt, suffix, special)?, text })
-        }
+        prompt => completion(model, prompt, making.suffix, special),
     });
     tokens.collect()
 }
 
-/// Token ids of a prompt that need not be found in one text.
+/// A prompt whose tokens need not be found in one text.
 pub(crate) fn completion(
     model: &ServedModel,
     prompt: Prompt,
     suffix: Option<&str>,
     special: bool,
-) -> Result<Vec<u32>, RequestError> {
-    match (prompt, suffix) {
-        (Prompt::Ids(ids), None) => Ok(ids),
-        (Prompt::Text(text), None) => encode(model, &text, special, "prompt"),
-        (Prompt::Text(text), Some(suffix)) => fill(model, &text, suffix, special),
-        (Prompt::Ids(_), Some(_)) => Err(RequestError::invalid(
-            "suffix",
-            "`suffix` needs a `prompt` of text: send the text before the gap instead of token ids.",
-        )),
-    }
+) -> Result<Tokens, RequestError> {
+    let (ids, text) = match (prompt, suffix) {
+        (Prompt::Ids(ids), None) => (ids, None),
+        (Prompt::Text(text), None) => (encode(model, &text, special, "prompt")?, Some(text)),
+        (Prompt::Text(text), Some(suffix)) => (fill(model, &text, suffix, special)?, Some(text)),
+        (Prompt::Ids(_), Some(_)) => {
+            return Err(RequestError::invalid(
+                "suffix",
+                "`suffix` needs a `prompt` of text: send the text before the gap instead of token ids.",
+            ));
+        }
+    };
+    Ok(Tokens { ids, text, adapted: Vec::new(), wanted: Wanted::default() })
 }
 
 /// A prompt whose answer fills the gap between `before` and `after`.
@@ -131,134 +199,6 @@ fn fill(
     Ok(fim.prompt(&first, &before, &after))
 }
 
-fn chat(model: &ServedModel, body: &[u8], making: &Making<'_>) -> Result<Tokens, RequestError> {
-    let conversation = Conversation::read(model, body, making)?;
-    let rendered = conversation.render()?;
-    let special = making.special.unwrap_or(false);
-    if conversation.escaped {
-        let (text, plain) = model.escaper.restore(&rendered);
-        check_length(model, &text, "messages", making.truncation)?;
-        let ids = encode_plain(model, &text, &plain, special)?;
-        return Ok(Tokens { ids, text: Some(text) });
-    }
-    let text = making.keep(model, rendered);
-    let ids = encode_cut(model, &text, special, "messages", making.truncation)?;
-    Ok(Tokens { ids, text: Some(text) })
-}
-
-/// A chat as its template takes it.
-#[derive(Debug)]
-pub(crate) struct Conversation<'a> {
-    pub(crate) chosen: &'a NamedTemplate,
-    pub(crate) input: RenderInput,
-    /// What was changed for the template's sake.
-    pub(crate) changes: Vec<Change>,
-    /// Special tokens in the client's text stand as single characters, to be restored.
-    pub(crate) escaped: bool,
-}
-
-impl<'a> Conversation<'a> {
-    pub(crate) fn read(
-        model: &'a ServedModel,
-        body: &[u8],
-        making: &Making<'_>,
-    ) -> Result<Self, RequestError> {
-        let mut body = body::chat(body)?;
-        let Some(chosen) = model.templates.of(body.tools.is_some()) else {
-            return Err(without_template(model));
-        };
-        let changes = normalise(&mut body.messages, &mut body.tools, &chosen.wants)
-            .map_err(|unfit| RequestError::invalid(unfit.path, unfit.message))?;
-        if making.assistant_to_user && !making.continue_final_message {
-            body.last_assistant_to_user();
-        }
-        let mut kwargs = making.variables.clone();
-        kwargs.extend(body.chat_template_kwargs.unwrap_or_default());
-        let mut input = RenderInput {
-            messages: body.messages,
-            tools: body.tools,
-            documents: body.documents,
-            add_generation_prompt: making.add_generation_prompt && !making.continue_final_message,
-            continue_final_message: making.continue_final_message,
-            kwargs,
-            special_tokens: model.special_tokens.clone(),
-        };
-        let escaped = model.escapes && escape(&model.escaper, &mut input);
-        Ok(Self { chosen, input, changes, escaped })
-    }
-
-    fn render(&self) -> Result<String, RequestError> {
-        self.chosen.template.render(&self.input).map_err(|error| self.refused(&error))
-    }
-
-    /// Why the template did not render.
-    pub(crate) fn refused(&self, error: &TemplateError) -> RequestError {
-        match ChatBody::without_content(&self.input.messages) {
-            Some(index) if matches!(error, TemplateError::Render { .. }) => {
-                let path = format!("messages[{index}].content");
-                let message =
-                    format!("`{path}` is missing, and the chat template needs it ({error}).");
-                RequestError::invalid(path, message)
-            }
-            _ => RequestError::invalid(
-                "messages",
-                format!("The conversation does not fit the chat template: {error}."),
-            ),
-        }
-    }
-}
-
-fn without_template(model: &ServedModel) -> RequestError {
-    RequestError::bad(match &model.prompt_format {
-        Some(format) => format!(
-            "This model's conversations are written by {format}, which this server does not have, and not by a chat \
-             template. Start the server with --chat-template, or use /v1/completions with a prompt in that format."
-        ),
-        None => "This model has no chat template. Start the server with --chat-template, or use /v1/completions."
-            .to_owned(),
-    })
-}
-
-/// Puts a single character in place of every special token that the client's text spells. Whether there was one.
-fn escape(escaper: &Escaper, input: &mut RenderInput) -> bool {
-    let mut found = escape_value(escaper, &mut input.messages);
-    for value in [&mut input.tools, &mut input.documents].into_iter().flatten() {
-        found |= escape_value(escaper, value);
-    }
-    for value in input.kwargs.values_mut() {
-        found |= escape_value(escaper, value);
-    }
-    found
-}
-
-/// The depth of a body is bounded where it is read.
-fn escape_value(escaper: &Escaper, value: &mut Value) -> bool {
-    match value {
-        Value::String(text) => match escaper.escape(text) {
-            Some(escaped) => {
-                *text = escaped;
-                true
-            }
-            None => false,
-        },
-        Value::Array(items) => {
-            items.iter_mut().fold(false, |found, item| escape_value(escaper, item) | found)
-        }
-        Value::Object(members) => {
-            let mut found = false;
-            if members.keys().any(|key| escaper.escape(key).is_some()) {
-                found = true;
-                *members = std::mem::take(members)
-                    .into_iter()
-                    .map(|(key, value)| (escaper.escape(&key).unwrap_or(key), value))
-                    .collect();
-            }
-            members.values_mut().fold(found, |found, member| escape_value(escaper, member) | found)
-        }
-        _ => false,
-    }
-}
-
 /// Token ids of `text`, which stands in `field`.
 pub(crate) fn encode(
     model: &ServedModel,
@@ -266,18 +206,16 @@ pub(crate) fn encode(
     special: bool,
     field: &str,
 ) -> Result<Vec<u32>, RequestError> {
-    encode_cut(model, text, special, field, None)
+    check_length(model, text, field)?;
+    encode_fitting(model, text, special, field)
 }
 
-/// The same for a text of which `truncation` will leave so many tokens.
-fn encode_cut(
+fn encode_fitting(
     model: &ServedModel,
     text: &str,
     special: bool,
     field: &str,
-    truncation: Option<(usize, Side)>,
 ) -> Result<Vec<u32>, RequestError> {
-    check_length(model, text, field, truncation)?;
     let ids = if special {
         model.tokenizer.encode(text, true)
     } else {
@@ -288,7 +226,7 @@ fn encode_cut(
 
 /// Token ids of a chat in which no special token is read where it touches `plain`. `special`: between those that the
 /// tokenizer puts around a text.
-pub(crate) fn encode_plain(
+fn encode_plain(
     model: &ServedModel,
     text: &str,
     plain: &[Range<usize>],
@@ -314,14 +252,9 @@ pub(crate) fn untokenised(field: &str, error: &overt_text::TextError) -> Request
     RequestError::invalid(field, format!("The text cannot be tokenised: {error}"))
 }
 
-/// Not worth the time: no cutting into tokens makes this fit. What is cut to size is not that long.
-pub(crate) fn check_length(
-    model: &ServedModel,
-    text: &str,
-    field: &str,
-    truncation: Option<(usize, Side)>,
-) -> Result<(), RequestError> {
-    if truncation.is_some() || text.len() / model.longest_token <= model.max_model_len as usize {
+/// Not worth the time: no cutting into tokens makes this fit.
+fn check_length(model: &ServedModel, text: &str, field: &str) -> Result<(), RequestError> {
+    if text.len() / model.longest_token <= model.max_model_len as usize {
         return Ok(());
     }
     let prompt = matches!(field, "messages" | "prompt");
@@ -351,19 +284,6 @@ pub(crate) fn check_ids(
             "The text has the token `{spelling}`, which this model does not take. Leave it out."
         ),
     ))
-}
-
-/// As much of a text as `most` tokens may be made of, from the side that is kept. With some to spare, so that no token
-/// that is kept is one that the cut made.
-fn keep(model: &ServedModel, text: String, most: usize, side: Side) -> String {
-    let bytes = (most + 64).saturating_mul(model.longest_token);
-    if text.len() <= bytes {
-        return text;
-    }
-    match side {
-        Side::Left => text[text.ceil_char_boundary(text.len() - bytes)..].to_owned(),
-        Side::Right => text[..text.floor_char_boundary(bytes)].to_owned(),
-    }
 }
 
 /// Cuts a prompt to what the request asked for.

@@ -5,11 +5,24 @@ use overt_wire::Protocol;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::adapted::Adapted;
 use crate::body::{self, Prompt};
+use crate::calls::Wanted;
+use crate::conversation::Conversation;
 use crate::error::RequestError;
 use crate::generation::{Generation, Side};
 use crate::model::ServedModel;
-use crate::prompt::{self, Conversation, Making};
+use crate::prepare::{self, Limits};
+use crate::prompt::{self, Making, Source, Tokens};
+
+/// Every prompt of a request.
+#[derive(Debug, Serialize)]
+pub struct Showing {
+    /// One; of completions as many as were sent.
+    pub prompts: Vec<Shown>,
+    /// Fields that would be changed for the prompt's sake.
+    pub adapted: Vec<Adapted>,
+}
 
 /// One prompt of a request.
 #[derive(Debug, Serialize)]
@@ -18,10 +31,12 @@ pub struct Shown {
     pub prompt_text: Option<String>,
     /// What the model sees.
     pub token_ids: Vec<u32>,
-    /// Where each token stands in the text, in characters: start and end. None beside a text that is not.
+    /// Where each token stands in the text, in characters: start and end. None beside a text that is not, and where
+    /// special tokens of the text are plain.
     pub token_offsets: Option<Vec<(usize, usize)>>,
-    /// Tokens cut away, as the request asked.
-    pub truncated_tokens: usize,
+    /// Tokens cut away, as the request asked; none where the text was so long that it was cut before it was
+    /// tokenised.
+    pub truncated_tokens: Option<usize>,
     /// Name of the chat template that made the text.
     pub template: Option<String>,
     /// Variables of the request that the template looked at.
@@ -36,92 +51,85 @@ pub struct Shown {
     pub spans: Vec<Value>,
 }
 
-/// Every prompt of a body as the model would see it.
+/// Every prompt of a body as the model would see it, checked as if it were answered.
 ///
 /// # Errors
-/// What is wrong with the body.
+/// What is wrong with the body, as an answer would say it.
 pub fn show(
     model: &ServedModel,
     protocol: Protocol,
     body: &[u8],
     generation: &Generation,
-) -> Result<Vec<Shown>, RequestError> {
+    limits: &Limits,
+) -> Result<Showing, RequestError> {
     let making = Making::of(generation, model);
-    let mut shown = if protocol == Protocol::Chat {
+    let made = if protocol == Protocol::Chat {
         vec![chat(model, body, &making)?]
     } else {
         let prompts = body::prompts(body, model.vocab_size)?;
-        prompts
-            .into_iter()
-            .map(|prompt| completion(model, prompt, &making))
-            .collect::<Result<_, _>>()?
+        let made = prompts.into_iter().map(|prompt| completion(model, prompt, &making));
+        made.collect::<Result<_, _>>()?
     };
-    if let Some(most) = generation.truncate_prompt_tokens {
-        let most = most.unwrap_or(model.max_model_len) as usize;
-        for prompt in &mut shown {
-            truncate(prompt, most, generation.truncation_side);
-        }
+    let (mut prompts, tokens): (Vec<_>, Vec<_>) = made.into_iter().unzip();
+    let prepared = prepare::check(model, protocol, body, tokens, generation, limits)?;
+    for (shown, ids) in prompts.iter_mut().zip(prepared.prompts) {
+        shown.keep(ids, generation.truncation_side);
     }
-    Ok(shown)
+    Ok(Showing { prompts, adapted: prepared.adapted })
 }
 
-fn chat(model: &ServedModel, body: &[u8], making: &Making<'_>) -> Result<Shown, RequestError> {
+fn chat(
+    model: &ServedModel,
+    body: &[u8],
+    making: &Making<'_>,
+) -> Result<(Shown, Tokens), RequestError> {
     let conversation = Conversation::read(model, body, making)?;
-    let traced = conversation
-        .chosen
-        .template
-        .trace(&conversation.input)
-        .map_err(|error| conversation.refused(&error))?;
-    let special = making.special.unwrap_or(false);
-    let (text, spans, ids, offsets) = if conversation.escaped {
-        let (text, plain) = model.escaper.restore(&traced.text);
-        prompt::check_length(model, &text, "messages", making.truncation)?;
-        let ids = prompt::encode_plain(model, &text, &plain, special)?;
-        (text, restored(model, &traced), ids, None)
-    } else {
-        prompt::check_length(model, &traced.text, "messages", making.truncation)?;
-        let (ids, offsets) = encode(model, &traced.text, special, "messages")?;
-        (traced.text, traced.spans, ids, Some(offsets))
-    };
-    let places = Places::of(&text);
+    let traced = conversation.trace()?;
+    let plain = conversation.plain(&traced)?;
+    let source = Source { plain, ..Source::new(traced.text.clone(), "messages") };
+    let encoded = encode(model, source, making, making.special.unwrap_or(false))?;
+    let places = Places::of(&traced.text);
     let (variables_used, variables_unused) =
         conversation.input.kwargs.keys().cloned().partition(|name| traced.used.contains(name));
-    Ok(Shown {
-        token_ids: ids,
-        token_offsets: offsets.map(|offsets| places.pairs(&offsets)),
-        truncated_tokens: 0,
+    let shown = Shown {
+        token_ids: encoded.tokens.ids.clone(),
+        token_offsets: encoded.offsets.map(|offsets| places.pairs(&offsets)),
+        truncated_tokens: encoded.whole.then_some(0),
         template: Some(conversation.chosen.name.clone()),
         variables_used,
         variables_unused,
         normalisations: conversation.changes.iter().map(told_change).collect(),
         exact: traced.exact,
-        spans: spans.iter().map(|span| told_span(span, &places)).collect(),
-        prompt_text: Some(text),
-    })
+        spans: traced.spans.iter().map(|span| told_span(span, &places)).collect(),
+        prompt_text: Some(traced.text),
+    };
+    let Conversation { adapted, wanted, .. } = conversation;
+    Ok((shown, Tokens { adapted, wanted, ..encoded.tokens }))
 }
 
 fn completion(
     model: &ServedModel,
     prompt: Prompt,
     making: &Making<'_>,
-) -> Result<Shown, RequestError> {
+) -> Result<(Shown, Tokens), RequestError> {
     let special = making.special.unwrap_or(true);
-    let (text, ids, offsets) = match (prompt, making.suffix) {
-        (Prompt::Ids(ids), None) => (None, ids, None),
+    let (text, encoded) = match (prompt, making.suffix) {
         (Prompt::Text(text), None) => {
-            prompt::check_length(model, &text, "prompt", making.truncation)?;
-            let (ids, offsets) = encode(model, &text, special, "prompt")?;
-            (Some(text), ids, Some(offsets))
+            let source = Source::new(text.clone(), "prompt");
+            (Some(text), encode(model, source, making, special)?)
         }
-        // What marks the gap is put between the tokens: there is no one text that they stand in.
-        (prompt, suffix) => (None, prompt::completion(model, prompt, suffix, special)?, None),
+        // Ids have no text, and what marks a gap is put between tokens: there is no one text that they stand in.
+        (prompt, suffix) => {
+            let tokens = prompt::completion(model, prompt, suffix, special)?;
+            (None, Encoded { tokens, offsets: None, whole: true })
+        }
     };
     let places = Places::of(text.as_deref().unwrap_or_default());
     let whole = json!({"start": 0, "end": places.count, "origin": "prompt", "derived": false});
-    Ok(Shown {
-        token_ids: ids,
-        token_offsets: offsets.map(|offsets| places.pairs(&offsets)),
-        truncated_tokens: 0,
+    let shown = Shown {
+        token_ids: encoded.tokens.ids.clone(),
+        token_offsets: encoded.offsets.map(|offsets| places.pairs(&offsets)),
+        truncated_tokens: encoded.whole.then_some(0),
         template: None,
         variables_used: Vec::new(),
         variables_unused: Vec::new(),
@@ -129,45 +137,56 @@ fn completion(
         exact: true,
         spans: if places.count > 0 { vec![whole] } else { Vec::new() },
         prompt_text: text,
-    })
+    };
+    Ok((shown, encoded.tokens))
 }
 
-type Encoded = (Vec<u32>, Vec<(usize, usize)>);
+/// Tokens and where they stand.
+struct Encoded {
+    tokens: Tokens,
+    /// In bytes of the uncut text.
+    offsets: Option<Vec<(usize, usize)>>,
+    /// Of all the text, and not of as much as is kept.
+    whole: bool,
+}
 
+/// The tokens that an answer's prompt would have, with their places.
 fn encode(
     model: &ServedModel,
-    text: &str,
+    mut source: Source<'_>,
+    making: &Making<'_>,
     special: bool,
-    field: &str,
 ) -> Result<Encoded, RequestError> {
-    let (ids, offsets) = model
-        .tokenizer
-        .encode_offsets(text, special)
-        .map_err(|error| prompt::untokenised(field, &error))?;
-    Ok((prompt::check_ids(model, ids, field)?, offsets))
-}
-
-/// Spans of a text in which escaped tokens are spelt out again.
-fn restored(model: &ServedModel, traced: &Traced) -> Vec<Span> {
-    let mut at = 0;
-    let spans = traced.spans.iter().map(|span| {
-        let start = at;
-        at += model.escaper.restore(&traced.text[span.start..span.end]).0.len();
-        Span { start, end: at, ..span.clone() }
-    });
-    spans.collect()
-}
-
-fn truncate(shown: &mut Shown, most: usize, side: Side) {
-    let surplus = shown.token_ids.len().saturating_sub(most);
-    let kept = match side {
-        Side::Left => surplus..shown.token_ids.len(),
-        Side::Right => 0..shown.token_ids.len() - surplus,
+    let cut = source.fit(model, making.truncation)?;
+    let (ids, offsets) = if source.plain.is_some() {
+        (source.encode(model, special)?, None)
+    } else {
+        let encoded = model.tokenizer.encode_offsets(&source.text, special);
+        let (ids, mut offsets) =
+            encoded.map_err(|error| prompt::untokenised(source.field, &error))?;
+        let before = cut.unwrap_or(0);
+        offsets
+            .iter_mut()
+            .for_each(|(start, end)| (*start, *end) = (*start + before, *end + before));
+        (prompt::check_ids(model, ids, source.field)?, Some(offsets))
     };
-    shown.truncated_tokens = surplus;
-    shown.token_ids = shown.token_ids[kept.clone()].to_vec();
-    if let Some(offsets) = &mut shown.token_offsets {
-        *offsets = offsets[kept].to_vec();
+    let tokens =
+        Tokens { ids, text: Some(source.text), adapted: Vec::new(), wanted: Wanted::default() };
+    Ok(Encoded { tokens, offsets, whole: cut.is_none() })
+}
+
+impl Shown {
+    /// Leaves of the tokens `ids`, which were cut at `side`.
+    fn keep(&mut self, ids: Vec<u32>, side: Side) {
+        let surplus = self.token_ids.len() - ids.len();
+        if let Some(offsets) = &mut self.token_offsets {
+            match side {
+                Side::Left => drop(offsets.drain(..surplus)),
+                Side::Right => offsets.truncate(ids.len()),
+            }
+        }
+        self.truncated_tokens = self.truncated_tokens.map(|_| surplus);
+        self.token_ids = ids;
     }
 }
 

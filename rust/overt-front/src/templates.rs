@@ -55,12 +55,6 @@ impl Templates {
         compiled.collect::<Result<_, _>>().map(Self)
     }
 
-    /// All their texts, one after the other.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.0.iter().map(|named| named.template.source()).collect()
-    }
-
     /// The template of a conversation with or without tools.
     #[must_use]
     pub fn of(&self, tools: bool) -> Option<&NamedTemplate> {

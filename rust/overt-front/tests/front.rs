@@ -247,10 +247,12 @@ fn the_watchdog_sees_work_without_steps_and_nothing_else() {
 fn tokens_and_text_of_the_utility_routes() {
     let server = Server::new();
     let front = &server.front;
-    let ids = front.tokenize(Protocol::Completions, br#"{"prompt": "ab"}"#, &generation()).unwrap();
+    let (ids, _) =
+        front.tokenize(Protocol::Completions, br#"{"prompt": "ab"}"#, &generation()).unwrap();
     assert_eq!(ids, [97, 98]);
     let closed = Generation { add_generation_prompt: false, ..generation() };
-    let chat = front.tokenize(Protocol::Chat, CHAT, &closed).unwrap();
+    let (chat, adapted) = front.tokenize(Protocol::Chat, CHAT, &closed).unwrap();
+    assert_eq!(adapted, []);
     assert_eq!(front.detokenize(&chat).unwrap(), "user: hi\n");
     assert_eq!(front.token_strings(&[256, 32]).unwrap(), ["<end>", "\u{120}"]);
     assert_eq!(front.detokenize(&[1, 300]).unwrap_err().body.param.as_deref(), Some("tokens[1]"));

@@ -8,6 +8,6 @@ mod transport;
 
 pub use message::{
     Batch, Beam, Failure, Finish, Gauges, Logprobs, Params, PromptLogprobs, Refused, Row, Started,
-    Submit, ToEngine, ToFront,
+    Submit, ThinkingBudget, ToEngine, ToFront,
 };
 pub use transport::{LinkError, Received, Receiver, Sender, pair};

@@ -51,6 +51,10 @@ pub struct Params {
     pub skip_special_tokens: bool,
     /// A hidden special token ends any partial stop match: a parser acts on it at once.
     pub special_breaks_stop: bool,
+    /// What the output must be; none: anything.
+    pub grammar: Option<Box<overt_grammar::Source>>,
+    /// Bounds the thinking; none: it may go on.
+    pub thinking: Option<Box<ThinkingBudget>>,
     /// Lower runs sooner.
     pub priority: i32,
     /// Fair share: the API key.
@@ -88,12 +92,29 @@ impl Default for Params {
             ignore_eos: false,
             skip_special_tokens: true,
             special_breaks_stop: false,
+            grammar: None,
+            thinking: None,
             priority: 0,
             key: 0,
             user: 0,
             salt: 0,
         }
     }
+}
+
+/// How long a choice may think, and how its thinking is closed in the model's own format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThinkingBudget {
+    /// Tokens of thinking before it is closed.
+    pub tokens: u32,
+    /// The prompt has opened it.
+    pub open: bool,
+    /// Texts that open it.
+    pub opens: Vec<String>,
+    /// Texts that close it.
+    pub closes: Vec<String>,
+    /// The tokens that are made when the budget is spent; not empty.
+    pub closing: Vec<u32>,
 }
 
 /// Beam search.
@@ -135,6 +156,13 @@ pub enum ToEngine {
         /// Whether to hold or to go on.
         on: bool,
     },
+    /// Nothing more is wanted of one choice; needs no answer.
+    End {
+        /// The request; unknown ones are ignored.
+        request: u64,
+        /// The choice.
+        choice: u32,
+    },
 }
 
 /// Why a choice ended.
@@ -148,6 +176,8 @@ pub enum Finish {
     StopText(u32),
     /// `max_tokens` or the context.
     Length,
+    /// The grammar allows nothing more; the token is text.
+    Complete,
 }
 
 /// How likely a token was where it stands.
@@ -210,6 +240,13 @@ pub enum Refused {
     },
     /// The request can never run here; the text says why.
     Never(String),
+    /// Its grammar cannot be used.
+    Grammar {
+        /// The field it came from.
+        param: String,
+        /// What is wrong.
+        message: String,
+    },
 }
 
 /// Why a request ended without finishing.
@@ -221,6 +258,8 @@ pub enum Failure {
     NotFinite,
     /// What it allows, bans and biases leaves no token to take.
     NothingAllowed,
+    /// Its grammar could not be followed any further; the text says why.
+    Grammar(String),
 }
 
 /// The engine's state after a step; counters only grow.

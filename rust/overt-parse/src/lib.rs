@@ -1,18 +1,38 @@
 //! Streaming parsers: reasoning, text and tool calls as ordered events.
 //!
-//! A [`Format`] of the registry builds one [`Parser`] a choice. It is pushed pieces of output and says
-//! [`Events`]; the events joined do not depend on where the pieces were cut.
+//! A [`Format`] describes how a family of models writes; a [`Parser`] of it is pushed pieces of one choice's
+//! output and says [`Events`], which joined do not depend on where the pieces were cut.
 
-mod call;
-mod events;
-mod hermes;
+mod braces;
+mod channels;
+mod core;
+mod declared;
+mod described;
+pub mod detect;
+mod elements;
+mod format;
+mod formats;
+mod json;
+mod leak;
+mod pairs;
+mod parser;
 mod plain;
+mod pythonic;
 mod registry;
-mod value;
+mod rules;
+mod tags;
+mod tools;
 
-pub use events::{Event, Events};
-pub use plain::Plain;
-pub use registry::{Format, find, formats, names, plain};
+pub use core::calls::Ids;
+pub use core::events::{Event, Events};
+pub use core::thinking::{EndedByCall, Start, Thinking};
+pub use declared::{DECLARED, declared};
+pub use described::described;
+pub use detect::{Detected, check, detect};
+pub use format::{Answer, Format, Many, Written};
+pub use parser::{Choice, Options, Parser};
+pub use registry::{formats, reasoning_format, register, tool_format};
+pub use tools::{Tool, Tools};
 
 /// A piece of a choice's output: decoded text, or one special token's spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,14 +41,4 @@ pub struct Piece<'a> {
     pub text: &'a str,
     /// True when this is exactly one special token: a marker, or else shown only if the request asked for it.
     pub special: bool,
-}
-
-/// One object a choice. The events do not depend on where the pieces were cut.
-pub trait Parser: Send {
-    /// Reads a piece; each byte is looked at once.
-    fn push(&mut self, piece: Piece<'_>, out: &mut Events);
-    /// The output has ended: says what was held back. Prose is never lost; a call cut short is ended as it stands.
-    fn finish(&mut self, out: &mut Events);
-    /// How many tool calls have begun.
-    fn tool_calls(&self) -> u32;
 }

@@ -1,49 +1,39 @@
-//! Everything is text.
+//! The reader of answers without calls.
 
-use crate::{Events, Parser, Piece};
+use crate::core::input::{Found, Input};
+use crate::format::{Reader, Reading, Said};
 
-/// Passes all text through.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Plain {
-    show_special: bool,
+/// Everything is text, but hidden markers and special tokens.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    hidden: &'static [&'static str],
 }
 
 impl Plain {
-    /// `show_special`: special tokens are text too; otherwise they are left out.
-    #[must_use]
-    pub fn new(show_special: bool) -> Self {
-        Self { show_special }
+    pub(crate) fn new(options: &Reading) -> Self {
+        Self { hidden: options.hidden }
     }
 }
 
-impl Parser for Plain {
-    fn push(&mut self, piece: Piece<'_>, out: &mut Events) {
-        if !piece.special || self.show_special {
-            out.text(piece.text);
+impl Reader for Plain {
+    fn read(&mut self, input: &mut Input, said: &mut Said<'_>) {
+        loop {
+            match input.next(self.hidden) {
+                // Without markers to drop, white space sets nothing apart: it goes out as it comes.
+                Found::Text { len, special } if self.hidden.is_empty() => {
+                    let text = input.take(len);
+                    if !special {
+                        said.out.text(text);
+                    }
+                }
+                Found::Text { len, special } => said.text(input.take(len), special),
+                Found::Marker(_) => said.prose.wrapper(),
+                Found::More => return,
+            }
         }
     }
 
-    fn finish(&mut self, _out: &mut Events) {}
-
-    fn tool_calls(&self) -> u32 {
-        0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::{Event, Events, Parser, Piece, Plain};
-
-    #[test]
-    fn special_tokens_are_text_only_when_shown() {
-        for (show, expected) in [(false, "ab"), (true, "a<|x|>b")] {
-            let mut parser = Plain::new(show);
-            let mut out = Events::new();
-            parser.push(Piece { text: "a", special: false }, &mut out);
-            parser.push(Piece { text: "<|x|>", special: true }, &mut out);
-            parser.push(Piece { text: "b", special: false }, &mut out);
-            parser.finish(&mut out);
-            assert_eq!(out.iter().collect::<Vec<_>>(), [Event::Text(expected)]);
-        }
+    fn is_idle(&self) -> bool {
+        true
     }
 }

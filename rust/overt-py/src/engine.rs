@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overt_engine::{COLUMNS, Config, EngineError, FLAG_ALL_GREEDY, FLAG_PROMPT_LOGPROBS, Inbox};
+use overt_engine::{
+    COLUMNS, Config, EngineError, FLAG_ALL_GREEDY, FLAG_PROMPT_LOGPROBS, Grammars, Inbox,
+};
 use overt_link::{Sender, ToFront};
 use overt_sched::arena;
 use parking_lot::Mutex;
@@ -37,8 +39,9 @@ impl Engine {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let (link, receiver) =
             overt_link::pair(raw::socket(fd)?).map_err(|error| broken(&error))?;
-        let inbox = Inbox::spawn(receiver)?;
         let table = Arc::clone(tokenizer.table());
+        let grammars = Grammars::new(Arc::clone(&table), config.eos_token_ids.clone());
+        let inbox = Inbox::spawn(receiver, Arc::new(grammars))?;
         let engine = overt_engine::Engine::new(&config, table, link, inbox.clone());
         Ok(Self {
             inner: Mutex::new(Inner { engine, arenas: None }),

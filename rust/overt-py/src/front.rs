@@ -4,8 +4,8 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 use overt_front::{
-    Config, ErrorShape, Generation, Overflow, Protocol, Reading, Ready, ReasoningField, Report,
-    ServedModel, Shape, Side, StopField,
+    Adapted, Config, ErrorShape, Generation, Limits, Overflow, Protocol, Reading, Ready,
+    ReasoningField, Report, ServedModel, Shape, Side, StopField, wide_integer,
 };
 use parking_lot::Mutex;
 use pyo3::create_exception;
@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use serde::Serialize;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::raw;
 
@@ -63,7 +63,12 @@ struct Params {
     key: Option<String>,
     cache_salt: Option<String>,
     model: String,
-    tools: bool,
+    constrained: bool,
+    one_call: bool,
+    functions: bool,
+    merges_reasoning: bool,
+    gathers_reasoning: bool,
+    thinking_budget: Option<u32>,
     add_generation_prompt: bool,
     continue_final_message: bool,
     assistant_to_user: bool,
@@ -137,7 +142,7 @@ impl TryFrom<Params> for Generation {
             [("left", Side::Left), ("right", Side::Right)],
         )?;
         let template_variables = match &params.template_variables {
-            Some(text) => serde_json::from_str(text)
+            Some(text) => variables(text)
                 .map_err(|error| PyValueError::new_err(format!("template_variables: {error}")))?,
             None => Map::new(),
         };
@@ -177,7 +182,12 @@ impl TryFrom<Params> for Generation {
             key: params.key,
             cache_salt: params.cache_salt,
             model: params.model,
-            tools: params.tools,
+            constrained: params.constrained,
+            one_call: params.one_call,
+            functions: params.functions,
+            merges_reasoning: params.merges_reasoning,
+            gathers_reasoning: params.gathers_reasoning,
+            thinking_budget: params.thinking_budget,
             add_generation_prompt: params.add_generation_prompt,
             continue_final_message: params.continue_final_message,
             assistant_to_user: params.assistant_to_user,
@@ -204,6 +214,13 @@ impl TryFrom<Params> for Generation {
             obfuscation: params.obfuscation,
             shape,
         })
+    }
+}
+
+fn variables(text: &str) -> Result<Map<String, Value>, String> {
+    match wide_integer(text) {
+        Some(number) => Err(format!("64 bits do not hold the integer {number}")),
+        None => serde_json::from_str(text).map_err(|error| error.to_string()),
     }
 }
 
@@ -253,7 +270,13 @@ impl Front {
 
     #[getter]
     fn parser(&self) -> Option<&'static str> {
-        self.front.model().and_then(|model| model.format).map(|format| format.name)
+        self.front.model().and_then(|model| model.reading.calls).map(|format| format.name)
+    }
+
+    /// The formats that outputs are read in, and why, as JSON.
+    #[getter]
+    fn reading<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.front.model().map(|model| told(py, &model.reading.told)).transpose()
     }
 
     #[getter]
@@ -285,8 +308,8 @@ impl Front {
         self.front.model().is_some_and(|model| model.fim.is_some())
     }
 
-    fn start(&self, py: Python<'_>, handle: u64) -> Option<u32> {
-        py.detach(|| self.front.start(handle))
+    fn start<'py>(&self, py: Python<'py>, handle: u64) -> PyResult<Bound<'py, PyList>> {
+        late(py, &py.detach(|| self.front.start(handle)))
     }
 
     fn abort(&self, py: Python<'_>, handle: u64) {
@@ -302,25 +325,25 @@ impl Front {
         let mut taken = self.taken.lock();
         let (bytes, ready) = &mut *taken;
         py.detach(|| self.front.take_ready(bytes, ready));
-        PyList::new(
-            py,
-            ready.iter().map(|item| {
-                let bytes = PyBytes::new(py, &bytes[item.bytes.clone()]);
-                (item.handle, item.ended, item.status, bytes, item.max_tokens)
-            }),
-        )
+        let items = ready.iter().map(|item| {
+            let bytes = PyBytes::new(py, &bytes[item.bytes.clone()]);
+            Ok((item.handle, item.ended, item.status, bytes, late(py, &item.adapted)?))
+        });
+        PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
     }
 
-    fn tokenize(
+    fn tokenize<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         protocol: &str,
         body: &[u8],
         params: Params,
-    ) -> PyResult<Vec<u32>> {
+    ) -> PyResult<(Vec<u32>, Bound<'py, PyList>)> {
         let protocol = protocol_named(protocol)?;
         let generation = Generation::try_from(params)?;
-        py.detach(|| self.front.tokenize(protocol, body, &generation)).map_err(to_python)
+        let made = py.detach(|| self.front.tokenize(protocol, body, &generation));
+        let (ids, adapted) = made.map_err(to_python)?;
+        Ok((ids, late(py, &adapted)?))
     }
 
     fn show<'py>(
@@ -336,8 +359,22 @@ impl Front {
         told(py, &shown.map_err(to_python)?)
     }
 
-    fn special_tokens_in(&self, text: &str) -> Vec<String> {
-        self.front.special_tokens_in(text)
+    /// `text` cut into special tokens (true) and the texts between them.
+    fn pieces(&self, text: &str) -> Vec<(String, bool)> {
+        let Some(model) = self.front.model() else { return vec![(text.to_owned(), false)] };
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        for (start, token) in model.specials.find(text) {
+            if start > from {
+                pieces.push((text[from..start].to_owned(), false));
+            }
+            pieces.push((token.to_owned(), true));
+            from = start + token.len();
+        }
+        if from < text.len() {
+            pieces.push((text[from..].to_owned(), false));
+        }
+        pieces
     }
 
     fn detokenize(&self, py: Python<'_>, ids: Vec<u32>) -> PyResult<String> {
@@ -359,6 +396,24 @@ impl Front {
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.front.close());
     }
+}
+
+#[derive(IntoPyObject)]
+enum Applied<'a> {
+    Number(u64),
+    Text(&'a str),
+}
+
+/// Changed fields as (field, applied, reason, counted).
+fn late<'py>(py: Python<'py>, adapted: &[Adapted]) -> PyResult<Bound<'py, PyList>> {
+    let told = adapted.iter().map(|one| {
+        let applied = match &one.applied {
+            Value::String(text) => Applied::Text(text),
+            number => Applied::Number(number.as_u64().unwrap_or_default()),
+        };
+        (&one.field, applied, &one.reason, &one.counted)
+    });
+    PyList::new(py, told.collect::<Vec<_>>())
 }
 
 fn told<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyBytes>> {
@@ -390,12 +445,9 @@ impl Prompts {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let protocol = protocol_named(protocol)?;
         let generation = Generation::try_from(params)?;
-        let shown = py.detach(|| overt_front::show(&self.0, protocol, body, &generation));
+        let shown = py
+            .detach(|| overt_front::show(&self.0, protocol, body, &generation, &Limits::default()));
         told(py, &shown.map_err(to_python)?)
-    }
-
-    fn special_tokens_in(&self, text: &str) -> Vec<String> {
-        self.0.special_tokens_in(text)
     }
 }
 

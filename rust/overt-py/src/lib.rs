@@ -6,6 +6,7 @@
 mod bench;
 mod engine;
 mod front;
+mod parse;
 mod raw;
 mod template;
 mod text;
@@ -19,5 +20,6 @@ fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     template::register(module)?;
     engine::register(module)?;
     front::register(module)?;
+    parse::register(module)?;
     bench::register(module)
 }

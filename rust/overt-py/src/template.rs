@@ -1,5 +1,6 @@
 //! Chat templates without a model: what they read, what they want, what they write.
 
+use overt_front::wide_integer;
 use overt_template::{Normalisation, RenderInput, TemplateError as Error, Wants};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -36,6 +37,9 @@ struct Request {
 
 impl Request {
     fn read(bytes: &[u8]) -> Result<(RenderInput, Option<i64>), Error> {
+        if let Some(number) = std::str::from_utf8(bytes).ok().and_then(wide_integer) {
+            return Err(Error::Input(format!("64 bits do not hold the integer {number}")));
+        }
         let request: Self =
             serde_json::from_slice(bytes).map_err(|error| Error::Input(error.to_string()))?;
         let input = RenderInput {
@@ -72,8 +76,7 @@ impl Template {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(py.detach(|| {
             let wants = Wants::probe(&self.0, &special_tokens);
-            let may = Normalisation::ALL.iter().filter(|one| wants.may_apply(**one));
-            may.map(|one| one.name()).collect()
+            made().filter(|one| wants.may_apply(*one)).map(Normalisation::name).collect()
         }))
     }
 
@@ -103,11 +106,15 @@ impl Template {
     }
 }
 
+/// Those that requests reach: parts that are no text are refused before.
+fn made() -> impl Iterator<Item = Normalisation> {
+    Normalisation::ALL.iter().copied().filter(|one| *one != Normalisation::PartDropped)
+}
+
 /// (name, meaning, whether it changes the meaning) of every normalisation.
 #[pyfunction]
 fn normalisations() -> Vec<(&'static str, &'static str, bool)> {
-    let rows = Normalisation::ALL.iter();
-    rows.map(|one| (one.name(), one.meaning(), one.changes_meaning())).collect()
+    made().map(|one| (one.name(), one.meaning(), one.changes_meaning())).collect()
 }
 
 /// With the message, the template's line (none: no line is at fault) and the reason alone.

@@ -5,18 +5,18 @@
 //! [`StopMatcher`] finds stop strings and patterns in what comes out, wherever it was cut.
 //!
 //! Text that was encoded before costs a look-up in an [`EncodeCache`]. Special tokens that clients spell in
-//! their texts are kept from meaning anything by [`Tokenizer::encode_plain`], with or without an [`Escaper`].
+//! their texts are found by [`SpecialTokens`] and kept from meaning anything by [`Tokenizer::encode_plain`].
 
 mod added;
 mod cache;
 mod detokenizer;
 mod error;
-mod escape;
 mod fallback;
 mod offsets;
 mod plain;
 mod scheme;
 mod segments;
+mod specials;
 mod stop;
 mod stop_regex;
 mod table;
@@ -26,7 +26,7 @@ mod utf8;
 pub use cache::{EncodeCache, EncodeCacheStats};
 pub use detokenizer::{Detokenizer, Pushed};
 pub use error::TextError;
-pub use escape::Escaper;
+pub use specials::SpecialTokens;
 pub use stop::StopMatcher;
 pub use stop_regex::{StopRegex, StopRegexError};
 pub use table::TokenTable;

@@ -286,12 +286,9 @@ impl Tokenizer {
     /// may come in any order, overlap and pass the end. With a `cache`, known pieces cost no more than a
     /// look-up.
     ///
-    /// What is covered depends on the ranges:
-    /// - Every range that came from clients (the spans of the prompt that the template did not write): no
-    ///   special token is recognised that a client wrote any character of, be it by joining its text to the
-    ///   template's or to another client's, or in a spelling that only the normaliser makes one.
-    /// - The ranges of [`Escaper::restore`](crate::Escaper::restore): the spellings that stood whole in one
-    ///   client's text. What arises by joining texts is not covered.
+    /// Where `plain` is every range that came from clients (the spans of the prompt that the template did not
+    /// write), no special token is recognised that a client wrote any character of, be it by joining its text to
+    /// the template's or to another client's, or in a spelling that only the normaliser makes one.
     ///
     /// A special token that takes away the spaces beside it takes them away in `plain`, too. A special token of
     /// one character that is also an ordinary token has one id for both.

@@ -19,6 +19,7 @@ pub(crate) struct ChatJson {
     /// Members of the whole answer at its end, a comma before each: the head's and the prompt's ids.
     extra: Vec<u8>,
     prompt_ids: Vec<u8>,
+    custom: Vec<String>,
     /// The choices to write; `None`: all.
     order: Option<Vec<u32>>,
 }
@@ -42,8 +43,10 @@ struct Choice {
 #[derive(Clone)]
 struct Call {
     index: u32,
-    /// Everything before the arguments.
-    start: Vec<u8>,
+    /// Both as JSON.
+    id: Vec<u8>,
+    name: Vec<u8>,
+    custom: bool,
     arguments: Vec<u8>,
 }
 
@@ -60,6 +63,7 @@ impl ChatJson {
             prompt: Vec::new(),
             extra,
             prompt_ids: Vec::new(),
+            custom: Vec::new(),
             order: None,
         }
     }
@@ -76,6 +80,10 @@ impl Writer for ChatJson {
 
     fn prompt_text(&mut self, text: &str) {
         envelope::prompt_text(text, &mut self.prompt_ids);
+    }
+
+    fn custom_tools(&mut self, names: &[String]) {
+        self.custom = names.to_vec();
     }
 
     fn tokens(&mut self, choice: u32, ids: &[u32]) {
@@ -102,7 +110,7 @@ impl Writer for ChatJson {
             return;
         }
         for event in events.iter() {
-            choice.add(event);
+            choice.add(event, &self.custom);
         }
         let logprobs = if self.options.logprobs { logprobs } else { &[] };
         if !logprobs.is_empty() {
@@ -125,8 +133,8 @@ impl Writer for ChatJson {
     ) {
         let Some(choice) = self.choices.get_mut(choice as usize) else { return };
         choice.finish.clear();
-        let finish = Some(envelope::chat_finish(finish));
-        envelope::finish(finish, reason, self.options.shape.stop, &mut choice.finish);
+        let finish = envelope::chat_finish(finish, self.options.functions);
+        envelope::finish(Some(finish), reason, self.options.shape.stop, &mut choice.finish);
     }
 
     fn prompt_logprobs(&mut self, prompt: u32, tokens: &[PromptToken], _out: &mut Vec<u8>) {
@@ -166,17 +174,19 @@ impl Writer for ChatJson {
 }
 
 impl Choice {
-    fn add(&mut self, event: Event<'_>) {
+    fn add(&mut self, event: Event<'_>, custom: &[String]) {
         match event {
             Event::Text(text) => json::escape(text, &mut self.content),
             Event::Reasoning(text) => json::escape(text, &mut self.reasoning),
             Event::ToolStart { index, id, name } => {
-                let mut start = b"{\"id\":".to_vec();
-                json::string(id, &mut start);
-                start.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
-                json::string(name, &mut start);
-                start.extend_from_slice(b",\"arguments\":\"");
-                self.calls.push(Call { index, start, arguments: Vec::new() });
+                let custom = custom.iter().any(|custom| custom == name);
+                let written = |text| {
+                    let mut out = Vec::new();
+                    json::string(text, &mut out);
+                    out
+                };
+                let (id, name) = (written(id), written(name));
+                self.calls.push(Call { index, id, name, custom, arguments: Vec::new() });
             }
             Event::ToolArgs { index, text } => {
                 if let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) {
@@ -188,7 +198,7 @@ impl Choice {
     }
 
     fn write(&self, index: usize, options: Options, out: &mut Vec<u8>) {
-        let Options { logprobs, token_ids: ids, shape, .. } = options;
+        let Options { logprobs, token_ids: ids, shape, functions, .. } = options;
         out.extend_from_slice(b"{\"index\":");
         json::number(index as u64, out);
         out.extend_from_slice(b",\"message\":{\"role\":\"assistant\",\"content\":");
@@ -200,13 +210,14 @@ impl Choice {
             out.push(b'"');
         }
         out.extend_from_slice(b",\"refusal\":null");
-        if !self.calls.is_empty() {
+        if let (true, Some(call)) = (functions, self.calls.first()) {
+            out.extend_from_slice(b",\"function_call\":{\"name\":");
+            call.body("arguments", out);
+        } else if !self.calls.is_empty() {
             out.extend_from_slice(b",\"tool_calls\":");
             for (at, call) in self.calls.iter().enumerate() {
                 out.push(if at == 0 { b'[' } else { b',' });
-                out.extend_from_slice(&call.start);
-                out.extend_from_slice(&call.arguments);
-                out.extend_from_slice(b"\"}}");
+                call.write(out);
             }
             out.push(b']');
         }
@@ -240,5 +251,28 @@ impl Choice {
             token_ids::write(&self.ids, out);
         }
         out.push(b'}');
+    }
+}
+
+impl Call {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"id\":");
+        out.extend_from_slice(&self.id);
+        if self.custom {
+            out.extend_from_slice(b",\"type\":\"custom\",\"custom\":{\"name\":");
+            self.body("input", out);
+        } else {
+            out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
+            self.body("arguments", out);
+        }
+        out.push(b'}');
+    }
+
+    /// From the name on, `arguments` under this field.
+    fn body(&self, field: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.name);
+        envelope::member(field, b"\"", out);
+        out.extend_from_slice(&self.arguments);
+        out.extend_from_slice(b"\"}");
     }
 }

@@ -16,12 +16,13 @@ const MORE: &[u8] = b"},\"logprobs\":null,\"finish_reason\":null";
 pub(crate) struct ChatStream {
     envelope: Envelope,
     ids: Waiting,
+    calls: Calls,
 }
 
 impl ChatStream {
     pub(crate) fn new(head: &Head, options: Options, choices: u32) -> Self {
         let envelope = Envelope::new(head, "chat.completion.chunk", options, choices);
-        Self { envelope, ids: Waiting::new(options.token_ids, choices) }
+        Self { envelope, ids: Waiting::new(options.token_ids, choices), calls: Calls::default() }
     }
 
     /// Up to the inside of the delta.
@@ -60,6 +61,10 @@ impl Writer for ChatStream {
         self.envelope.prompt_text(text);
     }
 
+    fn custom_tools(&mut self, names: &[String]) {
+        self.calls.custom = names.to_vec();
+    }
+
     fn tokens(&mut self, choice: u32, ids: &[u32]) {
         self.ids.add(choice, ids);
     }
@@ -89,7 +94,7 @@ impl Writer for ChatStream {
         if !self.envelope.has(choice) {
             return;
         }
-        let Options { logprobs: asked, shape, .. } = self.envelope.options;
+        let Options { logprobs: asked, shape, functions, .. } = self.envelope.options;
         if envelope::said(events, shape) == Said::Hidden {
             return self.ids.forget(choice);
         }
@@ -103,7 +108,11 @@ impl Writer for ChatStream {
                 _ => {}
             }
             self.open(choice, out);
-            delta(event, shape.reasoning, out);
+            match (event, functions) {
+                (Event::Text(_) | Event::Reasoning(_), _) => delta(event, shape.reasoning, out),
+                (_, true) => function(event, out),
+                (_, false) => self.calls.delta(choice, event, out),
+            }
             self.close(choice, std::mem::take(&mut tokens), out);
         }
         if !tokens.is_empty() {
@@ -125,8 +134,9 @@ impl Writer for ChatStream {
         }
         self.open(choice, out);
         out.extend_from_slice(b"},\"logprobs\":null,");
-        let stop = self.envelope.options.shape.stop;
-        envelope::finish(Some(envelope::chat_finish(finish)), reason, stop, out);
+        let Options { shape, functions, .. } = self.envelope.options;
+        let finish = envelope::chat_finish(finish, functions);
+        envelope::finish(Some(finish), reason, shape.stop, out);
         self.ids.write(choice, out);
         self.envelope.close(out);
     }
@@ -160,22 +170,72 @@ fn delta(event: Event<'_>, field: ReasoningField, out: &mut Vec<u8>) {
                 out.extend_from_within(start..end);
             }
         }
-        Event::ToolStart { index, id, name } => {
-            out.extend_from_slice(b"\"tool_calls\":[{\"index\":");
-            json::number(u64::from(index), out);
-            out.extend_from_slice(b",\"id\":");
-            json::string(id, out);
-            out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
+        Event::ToolStart { .. } | Event::ToolArgs { .. } | Event::ToolEnd { .. } => {}
+    }
+}
+
+/// Which calls are of custom tools.
+#[derive(Default)]
+struct Calls {
+    custom: Vec<String>,
+    /// By choice and number.
+    open: Vec<(u32, u32)>,
+}
+
+impl Calls {
+    /// The inside of a delta of `tool_calls`.
+    fn delta(&mut self, choice: u32, event: Event<'_>, out: &mut Vec<u8>) {
+        match event {
+            Event::ToolStart { index, id, name } => {
+                let custom = self.custom.iter().any(|custom| custom == name);
+                if custom {
+                    self.open.push((choice, index));
+                }
+                out.extend_from_slice(b"\"tool_calls\":[{\"index\":");
+                json::number(u64::from(index), out);
+                out.extend_from_slice(b",\"id\":");
+                json::string(id, out);
+                out.extend_from_slice(if custom {
+                    b",\"type\":\"custom\",\"custom\":{\"name\":"
+                } else {
+                    b",\"type\":\"function\",\"function\":{\"name\":"
+                });
+                json::string(name, out);
+                out.extend_from_slice(if custom {
+                    b",\"input\":\"\"}}]"
+                } else {
+                    b",\"arguments\":\"\"}}]"
+                });
+            }
+            Event::ToolArgs { index, text } => {
+                out.extend_from_slice(b"\"tool_calls\":[{\"index\":");
+                json::number(u64::from(index), out);
+                out.extend_from_slice(if self.open.contains(&(choice, index)) {
+                    b",\"custom\":{\"input\":"
+                } else {
+                    b",\"function\":{\"arguments\":"
+                });
+                json::string(text, out);
+                out.extend_from_slice(b"}}]");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The inside of a delta of `function_call`.
+fn function(event: Event<'_>, out: &mut Vec<u8>) {
+    match event {
+        Event::ToolStart { name, .. } => {
+            out.extend_from_slice(b"\"function_call\":{\"name\":");
             json::string(name, out);
-            out.extend_from_slice(b",\"arguments\":\"\"}}]");
+            out.extend_from_slice(b",\"arguments\":\"\"}");
         }
-        Event::ToolArgs { index, text } => {
-            out.extend_from_slice(b"\"tool_calls\":[{\"index\":");
-            json::number(u64::from(index), out);
-            out.extend_from_slice(b",\"function\":{\"arguments\":");
+        Event::ToolArgs { text, .. } => {
+            out.extend_from_slice(b"\"function_call\":{\"arguments\":");
             json::string(text, out);
-            out.extend_from_slice(b"}}]");
+            out.push(b'}');
         }
-        Event::ToolEnd { .. } => {}
+        _ => {}
     }
 }

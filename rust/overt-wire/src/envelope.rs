@@ -60,6 +60,11 @@ pub(crate) fn usage(usage: &Usage, shape: Shape, out: &mut Vec<u8>) {
         json::number(usage.cached_tokens, out);
         out.push(b'}');
     }
+    if let Some(tokens) = usage.reasoning_tokens {
+        out.extend_from_slice(b",\"completion_tokens_details\":{\"reasoning_tokens\":");
+        json::number(tokens, out);
+        out.push(b'}');
+    }
     out.push(b'}');
 }
 
@@ -119,11 +124,12 @@ pub(crate) fn chosen<'a, T>(
     })
 }
 
-/// Chat's word for an end.
-pub(crate) fn chat_finish(finish: Finish) -> &'static str {
+/// Chat's word for an end; `functions`: as clients of the older `functions` read it.
+pub(crate) fn chat_finish(finish: Finish, functions: bool) -> &'static str {
     match finish {
         Finish::Stop => "stop",
         Finish::Length => "length",
+        Finish::ToolCalls if functions => "function_call",
         Finish::ToolCalls => "tool_calls",
     }
 }

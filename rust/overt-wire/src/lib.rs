@@ -51,6 +51,8 @@ pub struct Usage {
     pub completion_tokens: u64,
     /// Prompt tokens read from the prefix cache.
     pub cached_tokens: u64,
+    /// Tokens of the answer that were reasoning; none where the model's reasoning is not told apart.
+    pub reasoning_tokens: Option<u64>,
 }
 
 /// Why a choice ended.
@@ -107,6 +109,9 @@ pub struct Options {
     /// `stream_options.include_obfuscation`: random padding at the end of every frame with a choice, which makes
     /// the frame's length a multiple of 64 bytes, so that it tells next to nothing of how much the frame says.
     pub obfuscation: bool,
+    /// Calls stand in `function_call`, as clients of OpenAI's older `functions` read them. Such an answer has one
+    /// call at most.
+    pub functions: bool,
     /// The server whose clients are answered.
     pub shape: Shape,
 }
@@ -129,6 +134,9 @@ pub trait Writer: Send {
     /// The text of a chat's prompt, after its ids and before the first `begin`: `prompt_text` of the body, or of the
     /// stream's first frame.
     fn prompt_text(&mut self, _text: &str) {}
+    /// The names of custom tools: their calls are written with `custom` and `input` in place of `function` and
+    /// `arguments`.
+    fn custom_tools(&mut self, _names: &[String]) {}
     /// The ids of the tokens that `choice` made since the last call. Written with [`Options::token_ids`] only, as
     /// `token_ids` of the choice: in a stream on its next frame from `events` or `finish`, and frames without new
     /// ids have no such field; in a body all together.

@@ -25,7 +25,8 @@ fn events(fill: impl FnOnce(&mut Events)) -> Events {
     events
 }
 
-const USAGE: Usage = Usage { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 2 };
+const USAGE: Usage =
+    Usage { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 2, reasoning_tokens: None };
 const USAGE_JSON: &str = r#""usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"prompt_tokens_details":{"cached_tokens":2}}"#;
 const CHUNK: &str = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":17,"model":"m\"1","choices":["#;
 

@@ -28,7 +28,8 @@ fn events(fill: impl FnOnce(&mut Events)) -> Events {
     events
 }
 
-const USAGE: Usage = Usage { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 2 };
+const USAGE: Usage =
+    Usage { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 2, reasoning_tokens: None };
 
 fn asked() -> Options {
     Options { logprobs: true, ..Options::default() }

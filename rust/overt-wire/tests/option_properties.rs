@@ -20,8 +20,6 @@ fn parsed(frame: &str) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
-
     #[test]
     fn padded_frames_are_blocks_and_say_the_same(
         protocol in protocols(), options in options(), steps in steps(), ends in ends(),

@@ -17,7 +17,7 @@ fn text(said: &str) -> Events {
 }
 
 fn usage(completion_tokens: u64) -> Usage {
-    Usage { prompt_tokens: 3, completion_tokens, cached_tokens: 2 }
+    Usage { prompt_tokens: 3, completion_tokens, cached_tokens: 2, reasoning_tokens: None }
 }
 
 fn counts(made: u64) -> String {

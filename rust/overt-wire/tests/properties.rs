@@ -18,8 +18,6 @@ fn empty_head() -> Head {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn the_joined_stream_is_the_answer(
         protocol in protocols(),

@@ -36,7 +36,8 @@ fn answer(protocol: Protocol, stream: bool, shape: Shape) -> String {
     }
     writer.events(0, &events, &[], &mut out);
     writer.finish(0, Finish::ToolCalls, Some(&StopReason::Token(5)), &mut out);
-    let usage = Usage { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 2 };
+    let usage =
+        Usage { prompt_tokens: 3, completion_tokens: 4, cached_tokens: 2, reasoning_tokens: None };
     writer.end(&usage, &mut out);
     String::from_utf8(out).unwrap()
 }

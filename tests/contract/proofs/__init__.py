@@ -2,7 +2,19 @@
 
 import pytest
 
-THEMES = ("sampling", "stopping", "answer", "prompt", "options", "scheduling", "headers")
+THEMES = (
+    "sampling",
+    "stopping",
+    "answer",
+    "prompt",
+    "options",
+    "scheduling",
+    "headers",
+    "constraints",
+    "calls",
+    "reasoning",
+    "parsing",
+)
 
 for _name in (*THEMES, "trial", "talk", "refused", "inert", "adapted"):
     pytest.register_assert_rewrite(f"{__name__}.{_name}")

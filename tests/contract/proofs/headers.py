@@ -145,7 +145,7 @@ def overt_profile(trial: Trial) -> None:
 
 def _wanted(trial: Trial) -> str:
     """The field that the route cannot do without."""
-    return {"chat": "messages", "detokenize": "tokens"}.get(trial.route, "prompt")
+    return {"chat": "messages", "detokenize": "tokens", "parse": "text"}.get(trial.route, "prompt")
 
 
 @header("overt-strict", ALL)

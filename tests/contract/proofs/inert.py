@@ -49,6 +49,7 @@ MISSPELT: dict[Route, dict[str, str]] = {
     },
     "tokenize": {"promt": "prompt", "add_special_token": "add_special_tokens", "toolls": "tools", "modell": "model"},
     "detokenize": {"token": "tokens", "tokenss": "tokens", "mdel": "model"},
+    "parse": {"txt": "text", "tool_parser": "tool_call_parser", "promt_tail": "prompt_tail", "toolls": "tools"},
 }
 """Names that are nearly one of the table, and that one."""
 

@@ -101,22 +101,6 @@ def tools(trial: Trial) -> None:
         assert message["content"] is None
 
 
-@proof(TEMPLATE, "tool_choice")
-def tool_choice(trial: Trial) -> None:
-    for value in (ABSENT, "auto"):
-        assert rendered(trial, value, "scripted", tools=[TOOL]).startswith("Tools: ")
-    assert rendered(trial, "none", "scripted", tools=[TOOL]) == CHAT_TEXT
-    if trial.route == "chat":
-        rest: dict[str, Any] = {"prompt": "<call>", "max_tokens": 20, "tools": [TOOL]}
-        assert trial.ask("auto", "scripted", **rest).finish == "tool_calls"
-        hidden = trial.ask("none", "scripted", **rest)
-        assert (hidden.text, hidden.finish) == (CALL, "stop")
-    forced: tuple[Any, ...] = ("required", {"type": "function", "function": {"name": "f"}})
-    for value in forced:
-        shown: dict[str, Any] = {"messages": TURNS[:1]} if trial.route == "tokenize" else {}
-        trial.ask(value, "scripted", tools=[TOOL], **shown).refuses("tool_choice", "unsupported_parameter")
-
-
 @proof(TEMPLATE, "documents")
 def documents(trial: Trial) -> None:
     assert rendered(trial, ABSENT) == CHAT_TEXT
@@ -147,9 +131,9 @@ def add_generation_prompt(trial: Trial) -> None:
 def reasoning_effort(trial: Trial) -> None:
     assert rendered(trial, ABSENT) == CHAT_TEXT
     for effort in ("none", "low", "max"):
-        assert rendered(trial, effort) == f"Effort: {effort}\n{CHAT_TEXT}"
+        assert rendered(trial, effort) == f"Effort: {effort}\nThinking: {effort != 'none'}\n{CHAT_TEXT}"
     own = {"chat_template_kwargs": {"reasoning_effort": "own"}}
-    assert rendered(trial, "low", **own) == f"Effort: own\n{CHAT_TEXT}"
+    assert rendered(trial, "low", **own) == f"Effort: own\nThinking: True\n{CHAT_TEXT}"
 
 
 @proof(TEMPLATE, "continue_final_message")

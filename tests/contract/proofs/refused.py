@@ -29,7 +29,7 @@ def around(route: Route, row: Field) -> dict[str, Any]:
     match route:
         case "tokenize":
             return {"messages": [{"role": "user", "content": WORDS}]}
-        case "detokenize":
+        case "detokenize" | "parse":
             return {}
         case _:
             return {"prompt": WORDS, "max_tokens": 2} | ({"stream": True} if "stream_options." in row.name else {})

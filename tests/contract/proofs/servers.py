@@ -32,10 +32,12 @@ TEMPLATE = (
     "{% if documents %}Documents: {{ documents | tojson }}\n{% endif %}"
     "{% if mood is defined %}Mood: {{ mood }}\n{% endif %}"
     "{% if reasoning_effort is defined %}Effort: {{ reasoning_effort }}\n{% endif %}"
+    "{% if enable_thinking is defined %}Thinking: {{ enable_thinking }}\n{% endif %}"
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 CALL = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
+OTHER_CALL = CALL.replace('"f"', '"g"')
 NUMBERS = 400
 """Answers that only say how many requests ran before."""
 SCRIPT: dict[str, Any] = {
@@ -43,6 +45,8 @@ SCRIPT: dict[str, Any] = {
         {"prompt": "<words>", "pieces": ["one ", "two ", "three ", "four"]},
         {"prompt": "<hidden>", "pieces": ["a", HIDDEN, "b"]},
         {"prompt": "<call>", "pieces": [CALL]},
+        {"prompt": "<calls>", "pieces": [CALL, "\n", OTHER_CALL, "\n", "done"]},
+        {"prompt": "<muse>", "pieces": ["<think>", "I ", "muse", " on", "</think>", "So", "."]},
         {"prompt": "<busy>", "pieces": ["z"], "end": "repeat"},
         *({"pieces": [str(number)]} for number in range(NUMBERS)),
     ],
@@ -85,20 +89,22 @@ Servers = dict[str, Served]
 def start(folder: Path, stack: ExitStack) -> Servers:
     """Starts them; they stop with the stack.
 
-    demo: the demo model, whose template knows neither tools nor documents. tiny: random weights, a vocabulary with
-    tokens for gaps, no parser of calls. scripted: one request at a time, whose answer says what ran before it;
-    wants a key, has no prefix cache.
+    demo: the demo model, whose template knows neither tools nor documents; its answers are read all the same. tiny:
+    random weights, a vocabulary with tokens for gaps, no parsers. scripted: one request at a time, whose answer says
+    what ran before it, or is the script's for the prompt; wants a key, has no prefix cache, holds to no grammar.
     """
     script, template = folder / "script.json", folder / "template.jinja"
     script.write_text(json.dumps(SCRIPT))
     template.write_text(TEMPLATE)
     # fmt: off
     flags: dict[str, tuple[str, ...]] = {
-        "demo": ("demo", "--max-model-len", "512", "--max-num-seqs", "16"),
+        "demo": ("demo", "--max-model-len", "512", "--max-num-seqs", "16", "--tool-call-parser", "hermes",
+                 "--reasoning-parser", "qwen3"),
         "tiny": (str(_tiny(folder / "tiny")), "--max-model-len", "512", "--max-num-seqs", "32",
-                 "--max-logprobs", str(VOCABULARY), "--tool-call-parser", "none"),
+                 "--max-logprobs", str(VOCABULARY), "--tool-call-parser", "none", "--reasoning-parser", "none"),
         "scripted": ("demo", "--model-runner", "script", "--script", str(script), "--chat-template", str(template),
-                     "--tool-call-parser", "hermes", "--max-model-len", "4096", "--max-num-seqs", "1",
+                     "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3", "--grammar-backend", "none",
+                     "--max-model-len", "4096", "--max-num-seqs", "1",
                      "--max-client-priority", str(CAP), "--no-enable-prefix-caching", "--api-key", KEY,
                      "--open-metrics"),
     }

@@ -19,6 +19,7 @@ PATHS: Final[dict[Route, str]] = {
     "completions": "/v1/completions",
     "tokenize": "/tokenize",
     "detokenize": "/detokenize",
+    "parse": "/v1/parse",
 }
 QUESTION = "Name a river."
 

@@ -88,9 +88,22 @@ def test_what_a_deployment_does_at_rest(servers: Servers, name: str) -> None:
 
 def test_what_deployments_do_at_rest_differs(servers: Servers) -> None:
     found = {name: served.standings() for name, served in servers.items()}
-    assert found["demo"]["chat", "body", "tools"] == "inert"
-    assert found["tiny"]["chat", "body", "tools"] == "adapted"
-    assert found["scripted"]["chat", "body", "tools"] == "honoured"
+    for name, effects in {
+        "demo": ("inert", "adapted"),
+        "tiny": ("honoured", "adapted"),
+        "scripted": ("honoured",) * 2,
+    }.items():
+        shown, called = effects
+        assert found[name]["tokenize", "body", "tools"] == shown
+        assert found[name]["chat", "body", "tools"] == called
+    assert found["demo"]["chat", "body", "enable_thinking"] == "inert"
+    for field, effects in {
+        "include_reasoning": ("honoured", "inert", "honoured"),
+        "thinking_token_budget": ("honoured", "inert", "honoured"),
+        "parallel_tool_calls": ("honoured", "inert", "honoured"),
+        "response_format": ("honoured", "honoured", "refused"),
+    }.items():
+        assert tuple(found[name]["chat", "body", field] for name in ("demo", "tiny", "scripted")) == effects
     assert found["demo"]["completions", "body", "suffix"] == "refused"
     assert found["scripted"]["completions", "body", "cache_salt"] == "inert"
 
@@ -108,7 +121,17 @@ def test_inert_beside_another_field(servers: Servers, case: Beside) -> None:
         case.check(servers["tiny"], route)
 
 
-@pytest.mark.parametrize("name", ["tools", "documents", "add_generation_prompt"])
+@pytest.mark.parametrize("parser", [None, "hermes"])
+def test_tools_that_the_template_does_not_show_can_still_be_called(parser: str | None) -> None:
+    for name in ("tools", "functions"):
+        row = by_name("chat")[name]
+        hidden = Deployment(("m",), 10, chat_template="{{ messages }}", parser=parser)
+        shown = Deployment(("m",), 10, chat_template="{{ messages }}{{ tools }}", parser=parser)
+        assert row.standing(hidden, hidden.profile).effect == ("inert" if parser is None else "adapted")
+        assert row.standing(shown, shown.profile).effect == ("adapted" if parser is None else "honoured")
+
+
+@pytest.mark.parametrize("name", ["documents", "add_generation_prompt"])
 def test_what_the_template_does_not_read_is_inert(name: str) -> None:
     row = by_name("chat")[name]
     for text, effect in (("{{ messages }}", "inert"), (f"{{{{ messages }}}}{{{{ {name} }}}}", "honoured")):

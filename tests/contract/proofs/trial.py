@@ -77,5 +77,7 @@ def least(route: Route, rest: Body) -> Body:
             body |= {} if "messages" in fields else {"prompt": prompt}
         case "detokenize":
             body |= {"tokens": [70, 71, 72]}
+        case "parse":
+            body |= {"text": prompt}
     body |= fields
     return {name: value for name, value in body.items() if not isinstance(value, Absent)}

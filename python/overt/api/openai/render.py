@@ -7,11 +7,11 @@ from typing import Any
 from fastapi import FastAPI
 
 from overt import _core
-from overt.api.generate import clamped, count_effects
+from overt.api.generate import count_effects
 from overt.api.hot import Call, add_hot_route
 from overt.contract.asked import profile_asked, queried, read_headers
 from overt.contract.deployment import Deployment
-from overt.contract.effects import header, objects, refuse_strict
+from overt.contract.effects import Effect, header, objects
 from overt.contract.errors import ApiError, from_core
 from overt.contract.field import Route
 from overt.contract.params import GenerationParams
@@ -51,30 +51,48 @@ async def _answer(call: Call, route: Route, profile: Profile) -> int:
     if call.scope["query_string"]:
         asked.effects.extend(queried(call.scope["query_string"]))
     params, effects = read(route, raw, deployment, asked)
-    effects = [effect for effect in effects if effect.field != _TOLD_HERE]
-    try:
-        shown = json.loads(await asyncio.to_thread(state.front.show, route, raw, params))
-    except _core.RequestError as error:
-        raise from_core(error) from None
-    told = [described(prompt, params, deployment) for prompt in shown]
-    least = min(prompt["max_tokens"] for prompt in told)
-    if params.max_tokens_sent and params.max_tokens is not None and least < params.max_tokens:
-        effects.append(clamped(params.max_tokens_field, params.max_tokens, least))
-    if params.strict is not None:
-        refuse_strict(effects)
-    if params.report is not None:
-        report = json.loads(f'{{"effects":[{objects(effects)}],{params.report[1]}}}')
-        told = [prompt | {"overt": report} for prompt in told]
+
+    def work() -> tuple[bytes, list[Effect]]:
+        told, all_effects = prompts(state.front, route, raw, params, effects, deployment)
+        answer: Any = told[0] if route == "chat" else told
+        return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode(), all_effects
+
+    written, effects = await asyncio.to_thread(work)
     count_effects(state, effects)
-    answer: Any = told[0] if route == "chat" else told
-    written = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
     return await call.answer(200, written, effects=header(effects))
 
 
-def described(shown: dict[str, Any], params: GenerationParams, deployment: Deployment) -> dict[str, Any]:
+def prompts(
+    core: "_core.Front | _core.Prompts",
+    route: Route,
+    raw: bytes,
+    params: GenerationParams,
+    effects: list[Effect],
+    deployment: Deployment,
+) -> tuple[list[dict[str, Any]], list[Effect]]:
+    """Every prompt of a checked body as clients see it, and all effects. Not for the event loop.
+
+    Raises ApiError where the body would not be answered.
+    """
+    effects = [effect for effect in effects if effect.field != _TOLD_HERE]
+    if params.strict is not None:
+        params.strict = [effect.clause() for effect in effects]
+    try:
+        shown = json.loads(core.show(route, raw, params))
+    except _core.RequestError as error:
+        raise from_core(error) from None
+    effects += [Effect(effect="adapted", **one) for one in shown["adapted"]]
+    told = [_described(prompt, params, deployment) for prompt in shown["prompts"]]
+    if params.report is not None:
+        report = json.loads(f'{{"effects":[{objects(effects)}],{params.report[1]}}}')
+        told = [prompt | {"overt": report} for prompt in told]
+    return told, effects
+
+
+def _described(shown: dict[str, Any], params: GenerationParams, deployment: Deployment) -> dict[str, Any]:
     """One prompt as clients see it; `shown` is the core's."""
-    length = len(shown["token_ids"])
-    room = max(0, (deployment.max_model_len or length) - length)
+    length, most = len(shown["token_ids"]), deployment.max_model_len
+    room = None if most is None else most - length
     answer: dict[str, Any] = {
         "object": "prompt",
         "model": params.model,
@@ -83,7 +101,7 @@ def described(shown: dict[str, Any], params: GenerationParams, deployment: Deplo
         "token_offsets": shown["token_offsets"],
         "truncated_tokens": shown["truncated_tokens"],
         "usage": {"prompt_tokens": length},
-        "max_tokens": room if params.max_tokens is None else min(params.max_tokens, room),
+        "max_tokens": min((tokens for tokens in (params.max_tokens, room) if tokens is not None), default=None),
     }
     if shown["template"] is not None:
         template = deployment.template_for(params.tools)
@@ -111,11 +129,12 @@ _SPAN: dict[str, Any] = {
 }
 _PROMPT: dict[str, Any] = {
     "type": "object",
-    "required": ["prompt_text", "token_ids", "token_offsets", "usage", "max_tokens", "provenance"],
+    "required": ["prompt_text", "token_ids", "token_offsets", "truncated_tokens", "usage", "max_tokens", "provenance"],
     "properties": {
         "prompt_text": {"type": ["string", "null"]},
         "token_ids": {"type": "array", "items": _INTEGER},
         "token_offsets": {"type": ["array", "null"], "items": {"type": "array", "items": _INTEGER}},
+        "truncated_tokens": {"type": ["integer", "null"], "minimum": 0},
         "max_tokens": _INTEGER,
         "provenance": {
             "type": "object",

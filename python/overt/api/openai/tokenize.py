@@ -1,29 +1,23 @@
 """POST /tokenize and /detokenize, as vLLM has them."""
 
-import asyncio
-import json
-from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
 
-from overt import _core
-from overt.api.generate import count_effects
 from overt.api.hot import Call, add_hot_route
-from overt.contract.asked import Asked, profile_asked, read_headers
+from overt.api.openai.plain import Work, answer
+from overt.contract.asked import Asked
+from overt.contract.calls import check_choice
 from overt.contract.conversation import (
-    check_choice,
+    check_last,
     check_messages,
-    check_spelled,
     check_template_fields,
-    has_tools,
     template_variables,
     turn,
 )
-from overt.contract.effects import Effect, header, refuse_strict
-from overt.contract.errors import ApiError, from_core
-from overt.contract.field import Route
-from overt.contract.models import validate
+from overt.contract.effects import Effect, Late
+from overt.contract.errors import ApiError
+from overt.contract.template import has_tools
 
 _OF_MESSAGES = (
     "tools",
@@ -36,18 +30,15 @@ _OF_MESSAGES = (
 )
 """Fields that change nothing beside `prompt`."""
 
-Work = Callable[[], dict[str, Any]]
-Reader = Callable[[Call, bytes, dict[str, Any], Asked, list[Effect]], Work]
-
 
 async def tokenize(call: Call) -> int:
     """Token ids of a prompt or of rendered messages."""
-    return await _answer(call, "tokenize", _tokenizing)
+    return await answer(call, "tokenize", _tokenizing)
 
 
 async def detokenize(call: Call) -> int:
     """Text of token ids, special tokens included."""
-    return await _answer(call, "detokenize", _detokenizing)
+    return await answer(call, "detokenize", _detokenizing)
 
 
 def _tokenizing(call: Call, raw: bytes, body: dict[str, Any], asked: Asked, effects: list[Effect]) -> Work:
@@ -61,9 +52,11 @@ def _tokenizing(call: Call, raw: bytes, body: dict[str, Any], asked: Asked, effe
         check_template_fields(body, deployment, asked.profile, effects)
         template = deployment.template_for(has_tools(body))
         check_messages(body["messages"], template, effects)
-        check_spelled(raw, body, deployment, effects)
         params.continue_final_message, params.add_generation_prompt = turn(body)
         params.template_variables = template_variables(body, deployment, template, effects)
+        if not params.continue_final_message:
+            opened = params.add_generation_prompt
+            params.assistant_to_user = check_last(body["messages"], asked.profile, opened, effects)
     else:
         check_choice(body)
         told = {effect.field for effect in effects}
@@ -75,49 +68,22 @@ def _tokenizing(call: Call, raw: bytes, body: dict[str, Any], asked: Asked, effe
         )
     protocol = "completions" if body["messages"] is None else "chat"
 
-    def work() -> dict[str, Any]:
-        ids = state.front.tokenize(protocol, raw, params)
-        return {
+    def work() -> tuple[dict[str, Any], list[Late]]:
+        ids, adapted = state.front.tokenize(protocol, raw, params)
+        answer = {
             "count": len(ids),
             "max_model_len": state.max_model_len,
             "tokens": ids,
             "token_strs": state.front.token_strings(ids) if body["return_token_strs"] else None,
         }
+        return answer, adapted
 
     return work
 
 
 def _detokenizing(call: Call, _: bytes, body: dict[str, Any], __: Asked, ___: list[Effect]) -> Work:
     front = call.overt.front
-    return lambda: {"prompt": front.detokenize(body["tokens"])}
-
-
-async def _answer(call: Call, route: Route, reader: Reader) -> int:
-    """The way of both routes: checks headers and body, works off the loop, tells of the fields."""
-    state = call.overt
-    shape = state.deployment.profile.error_shape
-    try:
-        profile = profile_asked(call.scope["headers"], state.deployment)
-        shape = profile.error_shape
-        raw = await call.read()
-        asked = read_headers(route, call.scope["headers"], state.deployment, call.request_id, profile)
-        checked, effects = validate(state.deployment.plan(route, profile), raw)
-        effects = asked.effects + effects
-        body: dict[str, Any] = checked.__dict__
-        state.deployment.named(body["model"], profile, effects)
-        work = reader(call, raw, body, asked, effects)
-        if asked.strict or (body["overt"] is not None and body["overt"].strict):
-            refuse_strict(effects)
-        try:
-            answer = await asyncio.to_thread(work)
-        except _core.RequestError as error:
-            raise from_core(error) from None
-    except ApiError as error:
-        error.shape = shape
-        raise
-    count_effects(state, effects)
-    told = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-    return await call.answer(200, told, effects=header(effects))
+    return lambda: ({"prompt": front.detokenize(body["tokens"])}, [])
 
 
 def mount(app: FastAPI) -> None:

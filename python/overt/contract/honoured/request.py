@@ -164,8 +164,8 @@ REQUEST = (
         "tool_choice",
         TEMPLATE,
         "tool_choice",
-        "`none` hides the tools; `auto` lets the model choose. A call cannot be forced yet: `required` and named "
-        "choices are refused.",
+        "`none` hides the tools; `auto` lets the model choose; `required`, a named tool and `allowed_tools` hold the "
+        "answer to calls in the model's own format.",
         default="auto",
     ),
     Field(

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use overt_engine::{Config, Engine, Inbox};
+use overt_engine::{Config, Engine, Grammars, Inbox};
 use overt_link::{Batch, Finish, Params, Received, Receiver, Sender, Submit, ToEngine, ToFront};
 use overt_sched::arena::header_index;
 use overt_text::Tokenizer;
@@ -54,7 +54,8 @@ impl Server {
         let (to_engine, from_engine) = overt_link::pair(here).unwrap();
         from_engine.set_tick(Duration::from_millis(20)).unwrap();
         let table = Arc::clone(tokenizer().table());
-        let engine = Engine::new(config, table, link, Inbox::spawn(receiver).unwrap());
+        let grammars = Arc::new(Grammars::new(Arc::clone(&table), config.eos_token_ids.clone()));
+        let engine = Engine::new(config, table, link, Inbox::spawn(receiver, grammars).unwrap());
         let words = engine.layout().words();
         Self { engine, arenas: [vec![0; words], vec![0; words]], to_engine, from_engine, now: 0 }
     }
@@ -69,6 +70,14 @@ impl Server {
         self.to_engine.send(message).unwrap();
         assert!(self.engine.inbox().wait(Duration::from_secs(5)));
         std::thread::sleep(Duration::from_millis(5));
+    }
+
+    /// Sends one behind the other, and waits until all has been read.
+    pub fn tell_quickly(&self, messages: &[ToEngine]) {
+        for message in messages {
+            self.to_engine.send(message).unwrap();
+        }
+        let _ = self.engine.inbox().wait(Duration::from_millis(300));
     }
 
     pub fn schedule(&mut self) -> Option<u64> {

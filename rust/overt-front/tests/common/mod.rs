@@ -47,13 +47,22 @@ pub const CHAT: &[u8] = br#"{"messages": [{"role": "user", "content": "hi"}]}"#;
 
 impl Server {
     pub fn new() -> Self {
+        Self::with(&[("default", TEMPLATE)], config())
+    }
+
+    /// With other chat templates and settings.
+    pub fn with(templates: &[(&str, &str)], config: Config) -> Self {
         let (here, there) = UnixStream::pair().unwrap();
         let (to_front, from_front) = overt_link::pair(there).unwrap();
         from_front.set_tick(Duration::from_millis(50)).unwrap();
-        let front = Front::new(here, config()).unwrap();
+        let front = Front::new(here, config).unwrap();
+        let templates: Vec<_> = templates
+            .iter()
+            .map(|(name, text)| serde_json::json!({"name": name, "text": text}))
+            .collect();
         let meta = serde_json::json!({
             "model": {"max_model_len": 64, "vocab_size": 257, "fingerprint": "f"},
-            "chat_templates": [{"name": "default", "text": TEMPLATE}],
+            "chat_templates": templates,
         });
         to_front
             .send(&ToFront::Hello {

@@ -3,7 +3,7 @@
 // Lists of ranges, of which some have one.
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
-mod escape;
 mod kinds;
 mod offsets;
+mod plain;
 mod segments;

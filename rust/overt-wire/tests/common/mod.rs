@@ -101,6 +101,8 @@ pub(crate) fn options() -> impl Strategy<Value = Options> {
         continuous_usage: on[3],
         token_ids: on[4],
         obfuscation: on[5],
+        // Answers of many calls: the older field holds one.
+        functions: false,
         shape,
     })
 }
@@ -138,7 +140,8 @@ pub(crate) fn pieces(
     let head = Head { id, created: 5, model: model.into(), fingerprint, extra: EXTRA.into() };
     let mut writer = writer(protocol, stream, head, options, CHOICES, 1);
     let mut pieces = Vec::new();
-    let mut told = Usage { prompt_tokens: 1, completion_tokens: 0, cached_tokens: 1 };
+    let mut told =
+        Usage { prompt_tokens: 1, completion_tokens: 0, cached_tokens: 1, reasoning_tokens: None };
     let mut events = Events::new();
     let mut calls = vec![0; CHOICES as usize];
     let mut add = |told, write: &mut dyn FnMut(&mut Vec<u8>)| {

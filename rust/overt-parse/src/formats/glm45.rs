@@ -1,0 +1,49 @@
+//! GLM 4.5 and 4.6: a call on several lines. The model opens its thinking itself; a call ends it.
+
+use crate::pairs::{Blanks, Shape};
+use crate::{EndedByCall, Format, Ids, Start, Thinking};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "glm45",
+    tool_names: &["glm", "glm45"],
+    reasoning_names: &["glm45"],
+    thinking: Some(Thinking {
+        open: &["<think>"],
+        close: &["</think>"],
+        start: Start::Answer,
+        ended_by_call: EndedByCall::Anywhere,
+        answer: &[],
+        kept: false,
+    }),
+    calls: Some(&Shape {
+        section: &[],
+        section_end: &[],
+        call: &["<tool_call>"],
+        call_end: &["</tool_call>"],
+        name_end: &[],
+        key: &["<arg_key>"],
+        key_end: &["</arg_key>"],
+        kind: &[],
+        kind_end: &[],
+        value: &["<arg_value>"],
+        value_end: &["</arg_value>"],
+        blanks: Blanks::LINES,
+        json: false,
+    }),
+    framed: false,
+    answer: None,
+    ids: Ids::Plain,
+    tokens: &[],
+    signs: &[&[
+        "<tool_call>",
+        "<arg_key>",
+        "<arg_value>",
+        "!{function-name}<arg_key>",
+        "!<tool_sep>",
+        "!<|Bot|>",
+        "!<role>",
+        "!</assistant>",
+        "!<iquest_tool_call>",
+        "!<ifm|",
+    ]],
+};

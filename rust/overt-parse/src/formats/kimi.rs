@@ -1,0 +1,23 @@
+//! Kimi-VL's reasoning.
+
+use crate::{EndedByCall, Format, Ids, Start, Thinking};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "kimi",
+    tool_names: &[],
+    reasoning_names: &["kimi"],
+    thinking: Some(Thinking {
+        open: &["◁think▷"],
+        close: &["◁/think▷"],
+        start: Start::Answer,
+        ended_by_call: EndedByCall::Never,
+        answer: &[],
+        kept: false,
+    }),
+    calls: None,
+    framed: false,
+    answer: None,
+    ids: Ids::Plain,
+    tokens: &[],
+    signs: &[&["◁think▷"]],
+};

@@ -1,0 +1,23 @@
+//! Qwen 3's thinking models: the template opens the thinking.
+
+use crate::{EndedByCall, Format, Ids, Start, Thinking};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "qwen3_thinking",
+    tool_names: &[],
+    reasoning_names: &["qwen3-thinking"],
+    thinking: Some(Thinking {
+        open: &["<think>"],
+        close: &["</think>"],
+        start: Start::Thinking,
+        ended_by_call: EndedByCall::Line,
+        answer: &[],
+        kept: false,
+    }),
+    calls: None,
+    framed: false,
+    answer: None,
+    ids: Ids::Plain,
+    tokens: &[],
+    signs: &[],
+};

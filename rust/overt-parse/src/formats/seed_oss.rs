@@ -1,0 +1,33 @@
+//! Seed-OSS: Qwen3-Coder's tags in a wrapper of its own, without line feeds in values, and thoughts in tags of its own.
+
+use crate::formats::qwen3_coder;
+use crate::tags::Shape;
+use crate::{EndedByCall, Format, Ids, Start, Thinking};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "seed_oss",
+    tool_names: &["seed_oss"],
+    reasoning_names: &["seed_oss"],
+    thinking: Some(Thinking {
+        open: &["<seed:think>"],
+        close: &["</seed:think>"],
+        start: Start::Answer,
+        ended_by_call: EndedByCall::Anywhere,
+        answer: &[],
+        kept: false,
+    }),
+    calls: Some(&CALLS),
+    framed: false,
+    answer: None,
+    ids: Ids::Plain,
+    tokens: &["<seed:tool_call>", "</seed:tool_call>"],
+    signs: &[&["<seed:tool_call>"]],
+};
+
+const CALLS: Shape = Shape {
+    open: &["<seed:tool_call>"],
+    close: &["</seed:tool_call>"],
+    feeds: false,
+    tokens: &["<seed:tool_call>", "</seed:tool_call>"],
+    ..qwen3_coder::CALLS
+};

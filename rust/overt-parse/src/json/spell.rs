@@ -1,0 +1,193 @@
+//! Writes calls as the model does, and the grammar of what it may write.
+
+use std::io;
+
+use overt_rule::{Grammar, Rule};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::ser::{Formatter, Serializer};
+
+use super::Shape;
+use crate::core::typed::quote;
+use crate::format::{Many, Written};
+use crate::rules::arguments;
+use crate::rules::typed::spell;
+use crate::{Tool, leak};
+
+/// The texts around calls: `prefix`, then `before NAME middle ARGUMENTS after` for each call with `between` two of
+/// them, then `suffix`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Spelling {
+    /// Before all calls.
+    #[serde(deserialize_with = "leak::text")]
+    pub(crate) prefix: leak::Text,
+    /// Before a name.
+    #[serde(deserialize_with = "leak::text")]
+    pub(crate) before: leak::Text,
+    /// Between a name and its arguments.
+    #[serde(deserialize_with = "leak::text")]
+    pub(crate) middle: leak::Text,
+    /// Behind arguments.
+    #[serde(deserialize_with = "leak::text")]
+    pub(crate) after: leak::Text,
+    /// Between two calls.
+    #[serde(deserialize_with = "leak::text")]
+    pub(crate) between: leak::Text,
+    /// Behind all calls.
+    #[serde(deserialize_with = "leak::text")]
+    pub(crate) suffix: leak::Text,
+    /// The name stands in a JSON string.
+    pub(crate) quoted: bool,
+}
+
+impl Spelling {
+    /// Nothing but names and arguments.
+    pub(crate) const PLAIN: Self = Self {
+        prefix: "",
+        before: "",
+        middle: "",
+        after: "",
+        between: "",
+        suffix: "",
+        quoted: false,
+    };
+
+    /// The objects of a list, whose markers and brackets are still to be put around them.
+    pub(crate) const LIST: Self = Self {
+        prefix: "",
+        before: "{\"name\": \"",
+        middle: "\", \"arguments\": ",
+        after: "}",
+        between: ", ",
+        suffix: "",
+        quoted: true,
+    };
+
+    pub(super) fn write(&self, shape: &Shape, calls: &[Written<'_>], out: &mut String) {
+        if calls.is_empty() {
+            return;
+        }
+        out.push_str(self.prefix);
+        for (index, call) in calls.iter().enumerate() {
+            if index > 0 {
+                out.push_str(self.between);
+            }
+            out.push_str(self.before);
+            out.push_str(&self.name(call.name));
+            if is_numbered(shape) {
+                out.push(':');
+                out.push_str(&index.to_string());
+            }
+            out.push_str(self.middle);
+            out.push_str(&spaced(call.arguments));
+            out.push_str(self.after);
+        }
+        out.push_str(self.suffix);
+    }
+
+    fn name(&self, name: &str) -> String {
+        if !self.quoted {
+            return name.to_owned();
+        }
+        let mut quoted = String::new();
+        quote(name, &mut quoted);
+        // The quotation marks are part of the texts around it.
+        quoted[1..quoted.len() - 1].to_owned()
+    }
+
+    fn rule(&self, shape: &Shape, tools: &[&Tool], many: bool) -> Rule {
+        let call = |tool: &&Tool| {
+            let mut rules = Vec::new();
+            rules.push(Rule::text(self.name(&tool.name)));
+            if is_numbered(shape) {
+                rules.push(Rule::pattern(":(?:0|[1-9][0-9]{0,3})"));
+            }
+            rules.extend(spell(self.middle, shape.pieces));
+            rules.push(Rule::Json(arguments(&tool.parameters)));
+            Rule::Seq(rules)
+        };
+        let calls = Rule::Any(tools.iter().map(call).collect());
+        let mut one = Vec::new();
+        one.extend(spell(self.before, shape.pieces));
+        one.push(calls);
+        one.extend(spell(self.after, shape.pieces));
+        let one = Rule::Seq(one);
+
+        let mut all = Vec::new();
+        all.extend(spell(self.prefix, shape.pieces));
+        all.push(one.clone());
+        if many {
+            let mut more = Vec::new();
+            more.extend(spell(self.between, shape.pieces));
+            more.push(one);
+            all.push(Rule::Seq(more).many(0, None));
+        }
+        all.extend(spell(self.suffix, shape.pieces));
+        Rule::Seq(all)
+    }
+}
+
+fn is_numbered(shape: &Shape) -> bool {
+    shape.header.is_some_and(|header| header.numbered)
+}
+
+pub(super) fn grammar(shape: &Shape, tools: &[&Tool], many: Many) -> Grammar {
+    let many = many == Many::Some && !shape.single;
+    let mut rules: Vec<Rule> =
+        shape.spellings.iter().map(|spelling| spelling.rule(shape, tools, many)).collect();
+    match rules.len() {
+        1 => rules.remove(0).into(),
+        _ => Rule::Any(rules).into(),
+    }
+}
+
+/// JSON as models write it: a space behind each comma and colon.
+pub(crate) fn spaced(value: &Value) -> String {
+    let mut out = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut out, Spaced);
+    // Writing a value into memory cannot fail.
+    match value.serialize(&mut serializer) {
+        Ok(()) => String::from_utf8(out).unwrap_or_default(),
+        Err(_) => value.to_string(),
+    }
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::spaced;
+
+    #[test]
+    fn json_is_spaced_as_models_write_it() {
+        assert_eq!(
+            spaced(&json!({"a": [1, {}, []], "b": {"c": "é,:"}})),
+            r#"{"a": [1, {}, []], "b": {"c": "é,:"}}"#
+        );
+    }
+}
