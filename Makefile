@@ -34,10 +34,10 @@ test: lint test-rust types test-python
 
 # The same cases every time, so that a red run is the change's doing; `make explore` draws others.
 test-rust:
-	PROPTEST_RNG_SEED=$(or $(PROPTEST_RNG_SEED),20260809) cargo test --quiet --locked
+	PROPTEST_RNG_SEED=$(or $(PROPTEST_RNG_SEED),20260809) cargo test --quiet --locked --workspace
 
 explore:
-	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) PROPTEST_MAX_GLOBAL_REJECTS=1000000 cargo test --quiet --locked
+	PROPTEST_CASES=$(or $(PROPTEST_CASES),20000) PROPTEST_MAX_GLOBAL_REJECTS=1000000 cargo test --quiet --locked --workspace
 
 test-python: $(VENV)/installed $(VENV)/demo-model $(VENV)/gemma-model $(VENV)/minilm-model $(VENV)/dev-tools
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist loadfile
@@ -55,7 +55,8 @@ types: $(VENV)/installed $(VENV)/dev-tools
 wheel: $(VENV)/dev-tools
 	$(BIN)/maturin build --release --locked --out dist
 
-bench: $(VENV)/installed $(VENV)/demo-model $(VENV)/dev-tools
+bench: $(VENV)/demo-model $(VENV)/dev-tools
+	$(BIN)/maturin develop --uv --release --quiet && rm -f $(VENV)/installed
 	$(BIN)/python bench/engine.py
 	$(BIN)/python bench/frontend.py
 

@@ -653,6 +653,7 @@ def test_capabilities_tell_of_parsers_and_grammars(server: Server, unheld: Serve
         assert len(names) > 40
     assert grammar["backend"] == "llguidance"
     assert grammar["whitespace"]["policy"] == "bounded"
+    assert grammar["numbers"]["largest"] == 2**53 - 1
     assert all(limit > 0 for limit in grammar["limits"].values())
     fields = {entry["name"]: entry for entry in told["fields"] if "chat" in entry["routes"]}
     assert fields["response_format"]["effect"] == "honoured"

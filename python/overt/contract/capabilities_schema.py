@@ -70,6 +70,12 @@ _GRAMMAR = _object(
     backend=_TEXT | {"description": "null: outputs are not constrained."},
     reason=_TEXT,
     whitespace={"anyOf": [{"type": "null"}, _object(policy=_STRING, pattern=_STRING, meaning=_STRING)]},
+    numbers={
+        "anyOf": [
+            {"type": "null"},
+            _object(largest=_INTEGER, fraction_digits=_INTEGER, exponents=_BOOLEAN, meaning=_STRING),
+        ],
+    },
     limits={
         "type": ["object", "null"],
         "additionalProperties": _INTEGER,

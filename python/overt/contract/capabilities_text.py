@@ -34,6 +34,11 @@ def _summary(document: dict[str, Any]) -> Iterable[str]:
     else:
         space = grammar["whitespace"]
         yield f"grammar    {grammar['backend']}; white space {space['policy']}: {space['pattern']} {space['meaning']}"
+        numbers = grammar["numbers"]
+        yield (
+            f"           numbers up to {numbers['largest']}, {numbers['fraction_digits']} digits behind the point, "
+            f"without exponents {numbers['meaning']}"
+        )
     yield f"profile    {settings['profile']}{', strict' * settings['strict']}; report {settings['report']}"
     yield f"fields     {', '.join(f'{effects[effect]} {effect}' for effect in _ORDER)}"
     if unread:

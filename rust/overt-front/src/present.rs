@@ -1,9 +1,11 @@
 //! The link's thread: a step's tokens become bytes in outboxes, without Python.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use overt_link::{Batch, Received, Receiver, ToEngine, ToFront};
 
+use crate::choice::Scratch;
 use crate::error::RequestError;
 use crate::model::ServedModel;
 use crate::shared::{Shared, TICK};
@@ -42,7 +44,8 @@ impl Shared {
         }
     }
 
-    /// One step's tokens: detokenise, parse, frame, then one wake.
+    /// One step's tokens: detokenise, parse, frame, then one wake. A panic in a parser fails the request whose text it
+    /// was and no other.
     fn present(&self, batch: &Batch) {
         let now = Instant::now();
         let mut guard = self.state.lock();
@@ -68,8 +71,20 @@ impl Shared {
             // Rows come of requests, and those are prepared with the model.
             let Some(model) = self.model.get() else { continue };
             let Some(exchange) = state.exchanges.get_mut(&row.request) else { continue };
-            if exchange.token(row, now, model, &mut state.scratch, &mut state.stats) {
-                self.tell(ToEngine::End { request: row.request, choice: row.choice });
+            let (scratch, stats) = (&mut state.scratch, &mut state.stats);
+            let read = AssertUnwindSafe(|| exchange.token(row, now, model, scratch, stats));
+            match catch_unwind(read) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.tell(ToEngine::End { request: row.request, choice: row.choice });
+                }
+                Err(_) => {
+                    state.scratch = Scratch::default();
+                    self.tell(ToEngine::Abort { request: row.request });
+                    let error = RequestError::internal("The answer's text could not be read.");
+                    state.fail(row.request, &error);
+                    continue;
+                }
             }
             if exchange.waiting_bytes() > self.config.outbox_bytes
                 && exchange.lagging.is_none()

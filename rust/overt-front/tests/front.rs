@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use overt_front::{Generation, Overflow, Protocol, Side};
 use overt_link::{Batch, Failure, Finish, Received, Refused, Row, Started, ToEngine};
 
-use common::{CHAT, Server, contents, generation};
+use common::{CHAT, Server, TEMPLATE, config, contents, generation};
 
 #[test]
 fn a_chat_is_rendered_tokenised_and_streamed() {
@@ -112,6 +112,44 @@ fn an_error_is_a_status_before_the_head_and_a_frame_after_it() {
     assert_eq!(status, 0, "the status has gone already");
     assert!(stream.starts_with("data: {\"error\":"), "{stream}");
     assert!(stream.ends_with("data: [DONE]\n\n"));
+}
+
+#[test]
+fn a_parser_that_panics_fails_its_own_request() {
+    overt_parse::register(&overt_parse::faulty::FORMAT);
+    let mut config = config();
+    config.reading.tool_call_parser = "faulty".into();
+    let mut server = Server::with(&[("default", TEMPLATE)], config);
+    let whole = Generation { stream: false, ..generation() };
+    for (handle, generation) in [(1, generation()), (2, whole), (3, generation())] {
+        server.submit(handle, Protocol::Chat, CHAT, generation);
+        server.submitted();
+    }
+    server.front.start(1);
+    let row = |request, byte| Row {
+        request,
+        choice: 0,
+        token: u32::from(byte),
+        finish: None,
+        logprobs: None,
+    };
+    let fault = overt_parse::faulty::FAULT as u8;
+    for byte in [b'o', fault, b'k'] {
+        let rows = vec![row(1, byte), row(2, byte), row(3, byte.max(b' '))];
+        server.say(Batch { rows, ..Batch::default() });
+    }
+    for handle in [1, 2] {
+        assert_eq!(server.told(), Some(ToEngine::Abort { request: handle }));
+    }
+    let (stream, _) = server.answer(1);
+    assert!(contents(&stream).starts_with('o'), "{stream}");
+    assert!(stream.contains("\"code\":\"internal_error\""), "{stream}");
+    let (error, status) = server.error(2);
+    assert_eq!((status, &error["code"]), (500, &"internal_error".into()));
+    server.text(3, "!", Finish::Length);
+    assert_eq!(contents(&server.answer(3).0), "o k!");
+    server.submit(4, Protocol::Chat, CHAT, generation());
+    assert_eq!(server.submitted().request, 4);
 }
 
 #[test]

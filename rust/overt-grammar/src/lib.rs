@@ -25,5 +25,5 @@ pub use limits::Limits;
 pub use matcher::{MatchError, Matcher};
 pub use overt_rule::{Grammar, Rule};
 pub use request::requested;
-pub use source::{Around, Constraint, Options, Refused, Source, Whitespace};
+pub use source::{Around, Constraint, Numbers, Options, Refused, Source, Whitespace};
 pub use vocabulary::{Vocabulary, VocabularyError, words};

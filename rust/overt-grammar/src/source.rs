@@ -71,6 +71,17 @@ impl Whitespace {
     pub const BOUNDED: &str = r" |\n[ \t]{0,64}";
 }
 
+/// How far numbers in JSON may go where their schema does not say.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers;
+
+impl Numbers {
+    /// The largest, on either side of 0: what every reader of JSON holds exactly.
+    pub const LARGEST: i64 = 9_007_199_254_740_991;
+    /// Digits behind the point. No exponents: a reader may find infinity in them.
+    pub const FRACTION: u8 = 8;
+}
+
 /// Text before the constrained part: reasoning up to its close marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Around {

@@ -10,6 +10,8 @@ mod declared;
 mod described;
 pub mod detect;
 mod elements;
+#[doc(hidden)]
+pub mod faulty;
 mod format;
 mod formats;
 mod json;

@@ -147,6 +147,12 @@ fn grammar<'py>(py: Python<'py>) -> Bound<'py, PyBytes> {
             "pattern": overt_grammar::Whitespace::BOUNDED,
             "meaning": "between the parts of JSON, once",
         },
+        "numbers": {
+            "largest": overt_grammar::Numbers::LARGEST,
+            "fraction_digits": overt_grammar::Numbers::FRACTION,
+            "exponents": false,
+            "meaning": "on either side of 0, where the schema sets no bound of its own",
+        },
         "limits": {
             "schema_bytes": limits.schema_bytes,
             "schema_depth": limits.schema_depth,

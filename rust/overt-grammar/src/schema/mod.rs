@@ -8,6 +8,7 @@
 mod arrays;
 mod conditions;
 mod disjoint;
+mod endless;
 mod finite;
 mod formats;
 mod keywords;
@@ -98,7 +99,7 @@ pub(crate) fn prepared(schema: &Value, options: &Options<'_>) -> Result<Value, R
         enum_values: 0,
         refs: refs::Refs::default(),
     };
-    let root = walker.walk(schema, &top)?;
+    let mut root = walker.walk(schema, &top)?;
     let mut defs = Object::new();
     while let Some((name, pointer)) = walker.refs.next() {
         let place = Place(pointer.replace('/', "."));
@@ -127,6 +128,7 @@ pub(crate) fn prepared(schema: &Value, options: &Options<'_>) -> Result<Value, R
             "more than {most} schemas once references that stand beside other keywords, or under allOf, are written out"
         ));
     }
+    endless::bounded(&mut root, &mut defs);
     let mut out = match root {
         Value::Object(map) => map,
         _ => Object::new(),

@@ -163,10 +163,10 @@ pub(super) fn literal(number: &Number, here: &Place) -> Result<(), Refused> {
 }
 
 /// Whether a step is a decimal number that llguidance reads without rounding: it multiplies by ten until nothing is
-/// left behind the point, in floating point.
+/// left behind the point, in floating point. More than 8 digits overflow its 32 bits.
 fn decimal(step: f64) -> bool {
     let (mut scaled, mut digits) = (step, 0);
-    while scaled.fract() != 0.0 && digits < 9 {
+    while scaled.fract() != 0.0 && digits < 8 {
         scaled *= 10.0;
         digits += 1;
     }
