@@ -99,7 +99,13 @@ def test_parsers_and_grammar() -> None:
     assert (grammar["backend"], grammar["reason"]) == ("llguidance", None)
     assert grammar["limits"]["regex_bytes"] >= 1024
     off = capabilities(replace(RICH, constrains=False))["grammar"]
-    assert off == {"backend": None, "reason": "--grammar-backend none", "whitespace": None, "limits": None}
+    assert off == {
+        "backend": None,
+        "reason": "--grammar-backend none",
+        "whitespace": None,
+        "numbers": None,
+        "limits": None,
+    }
 
 
 def test_routes() -> None:

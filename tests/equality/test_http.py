@@ -50,12 +50,18 @@ def _body(case: Case, prompt: list[int]) -> dict[str, Any]:
     }
 
 
+# What stands between the engine and the client is the same for every model: a real one, and one with windows.
+THROUGH = pytest.mark.parametrize("case", ["smollm2", "gemma3"], indirect=True, scope="module")
+
+
+@THROUGH
 def test_not_streamed(case: Case, server: Server) -> None:
     answer = server.post("/v1/completions", _body(case, []) | {"prompt": case.prompts})
     assert answer.status_code == 200, answer.text
     _compare(f"{case.name} over HTTP", case, [choice["text"] for choice in answer.json()["choices"]])
 
 
+@THROUGH
 def test_streamed(case: Case, server: Server) -> None:
     def one(prompt: list[int]) -> str:
         return text_of(server.chunks("/v1/completions", _body(case, prompt)))

@@ -85,8 +85,10 @@ def test_k_quants_are_read_as_the_gguf_package_reads_them(files: ModelFiles) -> 
         ("blk.9.ffn_down.weight", "model.layers.9.mlp.down_proj.weight"),
         ("blk.17.attn_q.weight", "model.layers.17.self_attn.q_proj.weight"),
     ):
-        expected = gguf.dequantize(tensors[theirs].data, tensors[theirs].tensor_type)
-        assert np.array_equal(model.get_parameter(ours).numpy(), expected), theirs
+        # Rows at both ends: the package takes half a minute for a whole embedding.
+        for rows in (slice(0, 1024), slice(-1024, None)):
+            expected = gguf.dequantize(tensors[theirs].data[rows], tensors[theirs].tensor_type)
+            assert np.array_equal(model.get_parameter(ours)[rows].numpy(), expected), theirs
     assert model.get_parameter("lm_head.weight") is model.get_parameter("model.embed_tokens.weight")
 
 

@@ -122,16 +122,7 @@ def test_what_a_format_writes_it_reads_however_it_is_cut(name: str) -> None:
         assert read(Parser(name, tools=TOOLS, tool_choice="none"), [text])[2] == []
 
 
-_CUT = "a closing marker that the end of the output cuts stands as text within the open call"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(strict=True, reason=_CUT)] if name == "kimi_k3" else [])
-        for name in TOOL_NAMES
-    ],
-)
+@pytest.mark.parametrize("name", TOOL_NAMES)
 def test_prose_is_kept_and_a_cut_call_is_valid_as_far_as_it_goes(name: str) -> None:
     dice = random.Random(f"prose of {name}")
     for prose in ("if a < b then [x] {y} <z> `w` : ok", "\u4f60\u597d <tool", '{"a": 1}', "<|", "functions"):

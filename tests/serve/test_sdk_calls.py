@@ -115,10 +115,7 @@ def test_parse_gives_arguments_of_the_model(client: openai.OpenAI) -> None:
     ]
 
 
-def test_an_object_may_stand_beside_tools(client: openai.OpenAI, request: pytest.FixtureRequest) -> None:
-    if request.node.callspec.params["server"] == "llama3_json":
-        reason = "where calls begin with a bare brace, JSON that is asked for beside tools does not come to its end"
-        request.applymarker(pytest.mark.xfail(strict=True, raises=openai.LengthFinishReasonError, reason=reason))
+def test_an_object_may_stand_beside_tools(client: openai.OpenAI) -> None:
     both = client.chat.completions.parse(
         model=MODEL, messages=_asked("object"), tools=[WEATHER], response_format=Weather
     )

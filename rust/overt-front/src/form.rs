@@ -135,21 +135,6 @@ impl Form {
                 let grammar = among_text(grammar, format.openers(), many);
                 Ok(Some((wanted.field.to_owned(), Constraint::Rule(grammar))))
             }
-            // Where a call begins as JSON does, the two cannot be told apart by their first byte.
-            Some((field, constraint))
-                if format.openers().iter().any(|opener| opener.starts_with('{')) =>
-            {
-                self.adapted.push(Adapted {
-                    field: "tools".to_owned(),
-                    requested: "calls".into(),
-                    applied: "no calls".into(),
-                    reason: format!(
-                        "in this model's format a call cannot be told from what `{field}` asks for"
-                    ),
-                    counted: "tools".to_owned(),
-                });
-                held(model, Some((field, constraint)))
-            }
             Some((field, constraint)) => {
                 let Some(rule) = rule_of(&constraint) else {
                     return Err(RequestError::invalid(

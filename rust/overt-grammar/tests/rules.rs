@@ -245,3 +245,43 @@ fn an_ended_output_allows_its_end_alone() {
     end.accept(common::END).unwrap();
     assert!(end.is_ended() && end.may_end().unwrap());
 }
+
+#[test]
+fn values_of_several_schemas_stand_beside_each_other() {
+    let closed = |properties: serde_json::Value| {
+        let required: Vec<_> = properties.as_object().unwrap().keys().cloned().collect();
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    };
+    let call = |name: &str| {
+        let parameters = closed(json!({"city": {"type": "string"}}));
+        Rule::Json(closed(json!({"name": {"const": name}, "parameters": parameters})))
+    };
+    let answer =
+        Rule::Json(closed(json!({"city": {"type": "string"}, "days": {"type": "integer"}})));
+    let calls = seq([
+        Rule::Any(vec![call("f"), call("g")]),
+        seq([Rule::text("; "), Rule::Any(vec![call("f"), call("g")])]).many(0, None),
+    ]);
+    check(
+        &rule(Rule::Any(vec![calls, answer])),
+        &options(),
+        &[
+            r#"{"city": "Paris", "days": 2}"#,
+            r#"{"name": "f", "parameters": {"city": "Paris"}}"#,
+            r#"{"name": "g", "parameters": {"city": "Paris"}}; {"name": "f", "parameters": {"city": ""}}"#,
+        ],
+        &[
+            r#"{"city": "Paris"}"#,
+            r#"{"name": "h", "parameters": {"city": "Paris"}}"#,
+            r#"{"city": "Paris", "days": 2}; {"city": "Paris", "days": 2}"#,
+        ],
+    );
+    let list = seq([Rule::text("["), call("f"), Rule::text("]")]);
+    let numbers = Rule::Json(json!({"type": "array", "items": {"type": "integer"}}));
+    check(
+        &rule(Rule::Any(vec![list, numbers])),
+        &options(),
+        &["[1, 2]", "[]", r#"[{"name": "f", "parameters": {"city": "Paris"}}]"#],
+        &[r#"[1, {"name": "f", "parameters": {"city": "Paris"}}]"#],
+    );
+}

@@ -28,6 +28,10 @@ pub const FAULT: char = '\u{7}';
 struct Faulty;
 
 impl Dialect for Faulty {
+    fn engine(&self) -> &'static str {
+        "faulty"
+    }
+
     fn reader(&self, _: &Reading) -> Box<dyn Reader> {
         Box::new(Self)
     }

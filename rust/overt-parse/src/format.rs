@@ -41,6 +41,12 @@ pub struct Format {
 }
 
 impl Format {
+    /// The engine that reads its calls: the name of the module of its argument grammar; none where it has no calls.
+    #[must_use]
+    pub fn engine(&self) -> Option<&'static str> {
+        self.calls.map(|dialect| dialect.engine())
+    }
+
     /// Writes calls as the model does: the parser reads them back. Empty where the format has no
     /// calls.
     #[must_use]
@@ -98,6 +104,9 @@ pub struct Answer {
 
 /// How calls are written: one of the argument grammars with a family's own words.
 pub(crate) trait Dialect: Debug + Sync {
+    /// The engine's name, that of its module.
+    fn engine(&self) -> &'static str;
+
     /// A reader for one choice.
     fn reader(&self, options: &Reading) -> Box<dyn Reader>;
 

@@ -68,7 +68,7 @@ def thinking_token_budget(trial: Trial) -> None:
     if trial.route == "chat":
         turns = [{"role": "user", "content": "Name a river."}, {"role": "assistant", "content": "<think>"}]
         opened = {"messages": turns, "continue_final_message": True}
-    rest: dict[str, Any] = opened | {"max_tokens": 40, "ignore_eos": True, "return_token_ids": True}
+    rest: dict[str, Any] = opened | {"max_tokens": 20, "ignore_eos": True, "return_token_ids": True}
 
     def closed(value: Any) -> tuple[int, str]:
         """Tokens before the end of the thinking, and the reasoning."""

@@ -91,6 +91,10 @@ impl Shape {
 }
 
 impl Dialect for Shape {
+    fn engine(&self) -> &'static str {
+        "braces"
+    }
+
     fn reader(&self, options: &Reading) -> Box<dyn Reader> {
         Box::new(reader::Braces::new(*self, options))
     }

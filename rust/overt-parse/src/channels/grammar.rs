@@ -44,7 +44,6 @@ fn one(shape: &Shape, tool: &Tool) -> Rule {
             rules.push(Rule::Seq(name).maybe());
             rules.extend(behind);
         }
-        Calls::Invokes(_) => rules.push(Rule::Seq([name, behind].concat()).maybe()),
         _ => rules.extend([name, behind].concat()),
     }
     rules.push(match shape.calls {
@@ -76,10 +75,14 @@ fn object(words: &Objects, tool: &Tool) -> Rule {
 
 /// `text` with the family's markers as such.
 pub(super) fn spelled(shape: &Shape, text: &str) -> Vec<Rule> {
+    typed::spell(text, &markers(shape))
+}
+
+/// Every marker of the family.
+fn markers(shape: &Shape) -> Vec<&'static str> {
     let bodies = shape.bodies.iter().map(|opener| opener.marker);
     let lists = [shape.heads, shape.parts, shape.ends, shape.closers];
-    let markers: Vec<&str> = lists.into_iter().flatten().copied().chain(bodies).collect();
-    typed::spell(text, &markers)
+    lists.into_iter().flatten().copied().chain(bodies).collect()
 }
 
 /// The parameters in the schema's order, of which those that are not required may be left out, then any others that
@@ -98,8 +101,7 @@ fn parameters(tool: &Tool, write: impl Fn(Rule, &Value) -> Rule) -> Vec<Rule> {
 
 fn invoke(shape: &Shape, words: &Invokes, tool: &Tool) -> Rule {
     let Invokes { open, close, invoke, invoke_end, parameter, parameter_end, name_end } = *words;
-    let ends: Vec<&str> = shape.ends.iter().chain(shape.heads).copied().collect();
-    let ends = [&[parameter_end], ends.as_slice()].concat();
+    let ends = [&[parameter_end], markers(shape).as_slice()].concat();
     let mut rules = vec![Rule::text(format!("{open}\n{invoke}{}{name_end}\n", tool.name))];
     rules.extend(parameters(tool, |name, schema| {
         let value = typed::value(&tool.parameters, schema, &ends);
@@ -134,7 +136,7 @@ fn element(shape: &Shape, words: &Elements, tool: &Tool) -> Rule {
         let kind = Type::of(root, schema);
         let texts = match typed::texts(&kind) {
             Some(texts) => texts.iter().map(Rule::text).collect(),
-            None => vec![typed::string(rules::target(root, schema).0, &[close, open])],
+            None => vec![typed::string(rules::target(root, schema).0, &markers(shape))],
         };
         let alone = typed::standalone(root, rules::target(root, schema).0);
         let json = |kind: &str| vec![Rule::Json(of_type(&alone, kind))];

@@ -256,6 +256,10 @@ impl Shape {
 }
 
 impl Dialect for Shape {
+    fn engine(&self) -> &'static str {
+        "channels"
+    }
+
     fn reader(&self, options: &Reading) -> Box<dyn crate::format::Reader> {
         Box::new(reader::Reader::new(*self, options))
     }

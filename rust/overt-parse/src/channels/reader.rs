@@ -102,6 +102,8 @@ impl Reader {
                 State::Between(String::new())
             }
             _ if calls.is_open() => State::Text,
+            // The prompt's words are none of the answer's.
+            State::Between(_) => State::Between(String::new()),
             State::Objects(objects) => State::Objects(objects.anew()),
             state => state,
         };
@@ -135,8 +137,9 @@ impl Reader {
     /// Reads up to the next marker.
     fn plain(&mut self, state: State, input: &mut Input, said: &mut Said<'_>) -> bool {
         let header = matches!(state, State::Header(_));
-        if matches!(state, State::Value(_)) && input.ends_within(&self.markers) {
-            // Of a marker that was cut off nothing can be said.
+        let within = matches!(state, State::Value(_)) || said.calls.is_open();
+        if within && input.ends_within(&self.markers) {
+            // Of a marker that was cut off within a call nothing can be said.
             let rest = input.rest().len();
             input.advance(rest);
         }

@@ -29,6 +29,18 @@ pub struct Thinking {
     pub kept: bool,
 }
 
+impl Thinking {
+    /// The tags of most families. Rows say where theirs differ.
+    pub const TAGS: Self = Self {
+        open: &["<think>"],
+        close: &["</think>"],
+        start: Start::Answer,
+        ended_by_call: EndedByCall::Never,
+        answer: &[],
+        kept: false,
+    };
+}
+
 /// Whether a call's opener within thinking ends the thinking, or is part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

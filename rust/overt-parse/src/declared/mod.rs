@@ -61,6 +61,10 @@ pub fn declared(template: &Value) -> Result<&'static Format, String> {
 struct Declared(Arc<Declaration>);
 
 impl Dialect for Declared {
+    fn engine(&self) -> &'static str {
+        "declared"
+    }
+
     fn reader(&self, options: &Reading) -> Box<dyn Reader> {
         Box::new(reader::Declared::new(Arc::clone(&self.0), options))
     }

@@ -46,6 +46,10 @@ pub(crate) struct Shape {
 }
 
 impl Dialect for Shape {
+    fn engine(&self) -> &'static str {
+        "elements"
+    }
+
     fn reader(&self, options: &Reading) -> Box<dyn Reader> {
         let mut words = Words::default();
         words.add(Word::Open, self.open);

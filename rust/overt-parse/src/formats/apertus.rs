@@ -1,7 +1,7 @@
 //! Apertus: `<|tools_prefix|>[{NAME: {…}}, …]<|tools_suffix|>`. A call ends thinking that is open.
 
 use crate::json::{Keys, Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "apertus",
@@ -10,10 +10,8 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<|inner_prefix|>"],
         close: &["<|inner_suffix|>"],
-        start: Start::Answer,
         ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: false,

@@ -1,19 +1,12 @@
 //! DeepSeek R1's reasoning: the template opens it, and the model often leaves the opener out.
 
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Start, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "deepseek_r1",
     tool_names: &[],
     reasoning_names: &["deepseek_r1", "deepseek-r1"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Thinking,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { start: Start::Thinking, ..Thinking::TAGS }),
     calls: None,
     framed: false,
     answer: None,

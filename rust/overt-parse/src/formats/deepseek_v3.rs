@@ -3,20 +3,13 @@
 //! The section, the type before the name and the fence may be missing.
 
 use crate::json::{Header, Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "deepseek_v3",
     tool_names: &["deepseek_v3", "deepseekv3"],
     reasoning_names: &["deepseek_v3", "deepseek-v3"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&SHAPE),
     framed: false,
     answer: None,

@@ -2,20 +2,13 @@
 //! `<｜DSML｜parameter name="K" string="true|false">`, or with the arguments as one JSON object.
 
 use crate::tags::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "deepseek_v32",
     tool_names: &["deepseek_v32", "deepseekv32"],
     reasoning_names: &["deepseek_v32"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&CALLS),
     framed: false,
     answer: None,

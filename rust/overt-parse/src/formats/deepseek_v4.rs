@@ -2,20 +2,13 @@
 
 use crate::formats::deepseek_v32;
 use crate::tags::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "deepseek_v4",
     tool_names: &["deepseek_v4", "deepseekv4"],
     reasoning_names: &["deepseek_v4", "deepseek-v4"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&CALLS),
     framed: false,
     answer: None,

@@ -2,20 +2,13 @@
 //! `{"name": …, "arguments": {…}}`.
 
 use crate::tags::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "dots",
     tool_names: &["dots"],
     reasoning_names: &["dots"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&CALLS),
     framed: false,
     answer: None,

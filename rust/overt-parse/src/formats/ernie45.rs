@@ -2,19 +2,16 @@
 //! `<response>` and `</response>`.
 
 use crate::json::{Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Start, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "ernie45",
     tool_names: &["ernie45"],
     reasoning_names: &["ernie45"],
     thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
         start: Start::Thinking,
-        ended_by_call: EndedByCall::Never,
         answer: &["<response>", "</response>"],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: false,

@@ -1,7 +1,7 @@
 //! Gemma 4: calls in braces, thinking in a channel of its own.
 
 use crate::braces::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "gemma4",
@@ -10,10 +10,8 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<|channel>thought\n", "<|channel>thought", "<|channel>"],
         close: &["<channel|>"],
-        start: Start::Answer,
         ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&Shape {
         open: &["<|tool_call>"],

@@ -1,20 +1,13 @@
 //! GigaChat 3.5: DeepSeek V4's calls under a mark of its own; it always thinks.
 
 use crate::tags::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Start, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "gigachat35",
     tool_names: &["gigachat35"],
     reasoning_names: &["gigachat35"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Thinking,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { start: Start::Thinking, ..Thinking::TAGS }),
     calls: Some(&CALLS),
     framed: false,
     answer: None,

@@ -1,20 +1,13 @@
 //! GLM 4.5 and 4.6: a call on several lines. The model opens its thinking itself; a call ends it.
 
 use crate::pairs::{Blanks, Shape};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "glm45",
     tool_names: &["glm", "glm45"],
     reasoning_names: &["glm45"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&Shape {
         section: &[],
         section_end: &[],

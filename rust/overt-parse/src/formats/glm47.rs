@@ -1,20 +1,13 @@
 //! GLM 4.7 and 5: a call without white space. The template opens the thinking, or closes it at once.
 
 use crate::pairs::{Blanks, Shape};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "glm47",
     tool_names: &["glm47"],
     reasoning_names: &["glm47"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&Shape {
         section: &[],
         section_end: &[],

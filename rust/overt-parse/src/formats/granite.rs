@@ -1,7 +1,7 @@
 //! Granite 3: a list of calls behind `<|tool_call|>`, behind `<tool_call>`, or alone, by version.
 
 use crate::json::{Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "granite",
@@ -10,10 +10,7 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["Here is my thought process:", "Here's my thought process:"],
         close: &["Here is my response:", "Here's my response:"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: false,

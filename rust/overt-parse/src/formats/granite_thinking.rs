@@ -1,19 +1,12 @@
 //! Granite's reasoning between tags; the template opens it where it is asked to.
 
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "granite_thinking",
     tool_names: &[],
     reasoning_names: &["granite_thinking_parser"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking::TAGS),
     calls: None,
     framed: false,
     answer: None,

@@ -2,20 +2,13 @@
 //! between `<answer>` and `</answer>`.
 
 use crate::json::{Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "hunyuan_a13b",
     tool_names: &["hunyuan_a13b"],
     reasoning_names: &["hunyuan_a13b"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &["<answer>", "</answer>"],
-        kept: false,
-    }),
+    thinking: Some(Thinking { answer: &["<answer>", "</answer>"], ..Thinking::TAGS }),
     calls: Some(&SHAPE),
     framed: false,
     answer: None,

@@ -1,7 +1,7 @@
 //! Hunyuan 3: calls in a section, a separator behind the name. Checkpoints may put a suffix into every tag.
 
 use crate::pairs::{Blanks, Shape};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "hy_v3",
@@ -10,10 +10,8 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<think>", "<think:opensource>"],
         close: &["</think>", "</think:opensource>"],
-        start: Start::Answer,
         ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&Shape {
         section: &["<tool_calls>", "<tool_calls:opensource>"],

@@ -1,7 +1,7 @@
 //! Hunyuan 4: as Hunyuan 3 without the separator and without white space within a call.
 
 use crate::pairs::{Blanks, Shape};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "hy_v4",
@@ -10,10 +10,8 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<think:opensource>", "<think>"],
         close: &["</think:opensource>", "</think>"],
-        start: Start::Answer,
         ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&Shape {
         section: &["<tool_calls:opensource>", "<tool_calls>"],

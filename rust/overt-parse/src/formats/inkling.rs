@@ -6,7 +6,7 @@
 
 use crate::channels::{Body, Calls, Frame, Implied, Objects, Opener, Shape};
 use crate::json::Keys;
-use crate::{Answer, EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Answer, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "inkling",
@@ -15,10 +15,7 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<|content_thinking|>"],
         close: &["<|end_message|>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: true,

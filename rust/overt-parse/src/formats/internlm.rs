@@ -1,20 +1,13 @@
 //! InternLM 2 and Intern-S1: `<|action_start|><|plugin|>` (a space between them or not), a call, `<|action_end|>`.
 
 use crate::json::{Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "internlm",
     tool_names: &["internlm", "interns1"],
     reasoning_names: &["interns1"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&SHAPE),
     framed: false,
     answer: None,

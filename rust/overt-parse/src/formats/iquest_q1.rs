@@ -1,20 +1,13 @@
 //! IQuest Q1: as GLM 4.7 with a tag of its own. The template opens the thinking.
 
 use crate::pairs::{Blanks, Shape};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "iquest_q1",
     tool_names: &["iquest_q1"],
     reasoning_names: &["iquest_q1"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&Shape {
         section: &[],
         section_end: &[],

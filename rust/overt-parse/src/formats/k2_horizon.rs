@@ -2,7 +2,7 @@
 //! effort that was asked for; the template opens it.
 
 use crate::pairs::{Blanks, Shape};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "k2_horizon",
@@ -11,10 +11,7 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"],
         close: &["</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&Shape {
         section: &["<ifm|tool_calls>"],

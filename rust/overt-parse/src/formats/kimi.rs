@@ -1,19 +1,12 @@
 //! Kimi-VL's reasoning.
 
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "kimi",
     tool_names: &[],
     reasoning_names: &["kimi"],
-    thinking: Some(Thinking {
-        open: &["◁think▷"],
-        close: &["◁/think▷"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { open: &["◁think▷"], close: &["◁/think▷"], ..Thinking::TAGS }),
     calls: None,
     framed: false,
     answer: None,

@@ -4,20 +4,13 @@
 //! that fits is meant. A section ends thinking that is open.
 
 use crate::json::{Header, Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "kimi_k2",
     tool_names: &["kimi_k2"],
     reasoning_names: &["kimi_k2"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: Some(&SHAPE),
     framed: false,
     answer: None,

@@ -2,7 +2,7 @@
 //! `call` a call and in it an `argument` a parameter, whose type it says, or a `json` with all of them.
 
 use crate::channels::{Body, Calls, Elements, Frame, Implied, Opener, Shape};
-use crate::{Answer, EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Answer, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "kimi_k3",
@@ -11,10 +11,7 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<|open|>think<|sep|>"],
         close: &["<|close|>think<|sep|>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: true,

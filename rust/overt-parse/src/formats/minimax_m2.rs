@@ -2,20 +2,13 @@
 //! quotes of either kind or none; output begins within its thoughts.
 
 use crate::tags::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Start, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "minimax_m2",
     tool_names: &["minimax_m2", "minimax-m2"],
     reasoning_names: &["minimax_m2", "minimax"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Thinking,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { start: Start::Thinking, ..Thinking::TAGS }),
     calls: Some(&CALLS),
     framed: false,
     answer: None,

@@ -1,19 +1,12 @@
 //! MiniMax M2 with its thoughts left in the answer, behind the marker with which the prompt opened them.
 
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Start, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "minimax_m2_append_think",
     tool_names: &[],
     reasoning_names: &["minimax_m2_append_think", "minimax-append-think"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Thinking,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: true,
-    }),
+    thinking: Some(Thinking { start: Start::Thinking, kept: true, ..Thinking::TAGS }),
     calls: None,
     framed: false,
     answer: None,

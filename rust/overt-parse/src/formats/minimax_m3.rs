@@ -2,20 +2,13 @@
 //! thoughts stand in `<mm:think>`, and an answer without them begins with their closing tag.
 
 use crate::elements::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "minimax_m3",
     tool_names: &["minimax_m3", "minimax-m3"],
     reasoning_names: &["minimax_m3", "minimax-m3"],
-    thinking: Some(Thinking {
-        open: &["<mm:think>"],
-        close: &["</mm:think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { open: &["<mm:think>"], close: &["</mm:think>"], ..Thinking::TAGS }),
     calls: Some(&CALLS),
     framed: false,
     answer: None,

@@ -2,7 +2,7 @@
 //! `NAME[CALL_ID]ID[ARGS]{…}`. Thinking keeps the markup in it.
 
 use crate::json::{Header, Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "mistral",
@@ -11,10 +11,7 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["[THINK]", "<think>"],
         close: &["[/THINK]", "</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: false,

@@ -2,7 +2,7 @@
 //! `to=TOOL<|message|>` a block of `<atem:invoke name="…">` elements. Such blocks in reasoning or text stay there.
 
 use crate::channels::{Body, Calls, Frame, Implied, Invokes, Opener, Shape};
-use crate::{Answer, EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Answer, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "muse_glimmer",
@@ -11,10 +11,7 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &[" to=self<|message|>"],
         close: &["<|eom|>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: true,

@@ -1,19 +1,12 @@
 //! Nemotron 3's reasoning; a call in it ends it.
 
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "nemotron_v3",
     tool_names: &[],
     reasoning_names: &["nemotron_v3", "nemotron_3"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { ended_by_call: EndedByCall::Anywhere, ..Thinking::TAGS }),
     calls: None,
     framed: false,
     answer: None,

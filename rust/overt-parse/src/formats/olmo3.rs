@@ -1,20 +1,13 @@
 //! Olmo 3: Python calls, one a line, between tags. The template opens the thinking.
 
 use crate::pythonic::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "olmo3",
     tool_names: &["olmo3"],
     reasoning_names: &["olmo3"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking::TAGS),
     calls: Some(&Shape {
         open: &["<function_calls>"],
         close: &["</function_calls>"],

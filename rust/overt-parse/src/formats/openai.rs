@@ -5,7 +5,7 @@
 //! - A recipient makes a call on any channel, whatever the content type says, if its body is an object.
 
 use crate::channels::{Body, Calls, Frame, Implied, Opener, Shape};
-use crate::{Answer, EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Answer, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "openai",
@@ -14,10 +14,7 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<|channel|>analysis<|message|>"],
         close: &["<|end|>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: true,

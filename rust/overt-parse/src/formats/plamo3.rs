@@ -2,7 +2,7 @@
 //! each. Thinking that is open ends where requests begin.
 
 use crate::json::{Header, Shape, Spelling};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "plamo3",
@@ -11,10 +11,8 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<|plamo:begin_think:plamo|>"],
         close: &["<|plamo:end_think:plamo|>"],
-        start: Start::Answer,
         ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&SHAPE),
     framed: false,

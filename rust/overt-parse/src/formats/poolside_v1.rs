@@ -1,20 +1,13 @@
 //! Laguna: as GLM 4.5. The template opens the thinking, or closes it at once.
 
 use crate::pairs::{Blanks, Shape};
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "poolside_v1",
     tool_names: &["poolside_v1"],
     reasoning_names: &["poolside_v1"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Answer,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking::TAGS),
     calls: Some(&Shape {
         section: &[],
         section_end: &[],

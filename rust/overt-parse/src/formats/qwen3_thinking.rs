@@ -7,12 +7,9 @@ pub(crate) const FORMAT: Format = Format {
     tool_names: &[],
     reasoning_names: &["qwen3-thinking"],
     thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
         start: Start::Thinking,
         ended_by_call: EndedByCall::Line,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: None,
     framed: false,

@@ -2,7 +2,7 @@
 
 use crate::formats::qwen3_coder;
 use crate::tags::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{EndedByCall, Format, Ids, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "seed_oss",
@@ -11,10 +11,8 @@ pub(crate) const FORMAT: Format = Format {
     thinking: Some(Thinking {
         open: &["<seed:think>"],
         close: &["</seed:think>"],
-        start: Start::Answer,
         ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&CALLS),
     framed: false,

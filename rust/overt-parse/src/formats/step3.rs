@@ -2,20 +2,13 @@
 //! `<steptml:invoke name="N"><steptml:parameter name="K">V</steptml:parameter></steptml:invoke>`; it always thinks.
 
 use crate::tags::Shape;
-use crate::{EndedByCall, Format, Ids, Start, Thinking};
+use crate::{Format, Ids, Start, Thinking};
 
 pub(crate) const FORMAT: Format = Format {
     name: "step3",
     tool_names: &["step3"],
     reasoning_names: &["step3"],
-    thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
-        start: Start::Thinking,
-        ended_by_call: EndedByCall::Never,
-        answer: &[],
-        kept: false,
-    }),
+    thinking: Some(Thinking { start: Start::Thinking, ..Thinking::TAGS }),
     calls: Some(&CALLS),
     framed: false,
     answer: None,

@@ -8,12 +8,9 @@ pub(crate) const FORMAT: Format = Format {
     tool_names: &["step3p5"],
     reasoning_names: &["step3p5"],
     thinking: Some(Thinking {
-        open: &["<think>"],
-        close: &["</think>"],
         start: Start::Thinking,
         ended_by_call: EndedByCall::Anywhere,
-        answer: &[],
-        kept: false,
+        ..Thinking::TAGS
     }),
     calls: Some(&qwen3_coder::CALLS),
     framed: false,

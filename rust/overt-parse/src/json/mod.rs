@@ -88,6 +88,10 @@ fn spellings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static [Spe
 }
 
 impl Dialect for Shape {
+    fn engine(&self) -> &'static str {
+        "json"
+    }
+
     fn reader(&self, options: &Reading) -> Box<dyn Reader> {
         Box::new(reader::Calls::new(*self, options))
     }

@@ -4,14 +4,14 @@ use std::io;
 
 use overt_rule::{Grammar, Rule};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
+use serde_json::{Value, json};
 
 use super::Shape;
 use crate::core::typed::quote;
 use crate::format::{Many, Written};
 use crate::rules::arguments;
-use crate::rules::typed::spell;
+use crate::rules::typed::{spell, standalone};
 use crate::{Tool, leak};
 
 /// The texts around calls: `prefix`, then `before NAME middle ARGUMENTS after` for each call with `between` two of
@@ -96,6 +96,32 @@ impl Spelling {
         quoted[1..quoted.len() - 1].to_owned()
     }
 
+    /// A call as one JSON value; none where its texts are none, or where a marker announces it. An answer in JSON may
+    /// stand in its place, and the two can be told apart only if they are made of the same parts.
+    fn value(&self, shape: &Shape, tool: &Tool) -> Option<Rule> {
+        if shape.bare.is_empty() || !self.quoted || names_its_parts(&tool.parameters) {
+            return None;
+        }
+        let text =
+            format!("{}{}{}{{}}{}", self.before, self.name(&tool.name), self.middle, self.after);
+        let Ok(Value::Object(call)) = serde_json::from_str(&text) else { return None };
+        let mut parameters = arguments(&tool.parameters);
+        parameters = standalone(&parameters, &parameters);
+        let definitions = parameters.as_object_mut().and_then(|schema| schema.remove("$defs"));
+        let mut schema = json!({"type": "object", "additionalProperties": false});
+        schema["required"] = call.keys().map(String::as_str).collect();
+        for (key, value) in call {
+            schema["properties"][key] = match value {
+                Value::Object(_) => parameters.clone(),
+                value => json!({"const": value}),
+            };
+        }
+        if let Some(definitions) = definitions {
+            schema["$defs"] = definitions;
+        }
+        Some(Rule::Json(schema))
+    }
+
     fn rule(&self, shape: &Shape, tools: &[&Tool], many: bool) -> Rule {
         let call = |tool: &&Tool| {
             let mut rules = Vec::new();
@@ -107,12 +133,16 @@ impl Spelling {
             rules.push(Rule::Json(arguments(&tool.parameters)));
             Rule::Seq(rules)
         };
-        let calls = Rule::Any(tools.iter().map(call).collect());
-        let mut one = Vec::new();
-        one.extend(spell(self.before, shape.pieces));
-        one.push(calls);
-        one.extend(spell(self.after, shape.pieces));
-        let one = Rule::Seq(one);
+        let values: Option<Vec<Rule>> = tools.iter().map(|tool| self.value(shape, tool)).collect();
+        let one = values.map_or_else(
+            || {
+                let mut one = spell(self.before, shape.pieces);
+                one.push(Rule::Any(tools.iter().map(call).collect()));
+                one.extend(spell(self.after, shape.pieces));
+                Rule::Seq(one)
+            },
+            Rule::Any,
+        );
 
         let mut all = Vec::new();
         all.extend(spell(self.prefix, shape.pieces));
@@ -125,6 +155,17 @@ impl Spelling {
         }
         all.extend(spell(self.suffix, shape.pieces));
         Rule::Seq(all)
+    }
+}
+
+/// Whether a schema refers to parts of itself by names that only hold where it stands alone.
+fn names_its_parts(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => members.iter().any(|(key, member)| {
+            matches!(key.as_str(), "$id" | "$anchor" | "$dynamicAnchor") || names_its_parts(member)
+        }),
+        Value::Array(members) => members.iter().any(names_its_parts),
+        _ => false,
     }
 }
 

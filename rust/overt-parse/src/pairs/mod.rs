@@ -94,6 +94,10 @@ impl Blanks {
 }
 
 impl Dialect for Shape {
+    fn engine(&self) -> &'static str {
+        "pairs"
+    }
+
     fn reader(&self, options: &Reading) -> Box<dyn Reader> {
         Box::new(reader::Pairs::new(self, options))
     }

@@ -58,6 +58,10 @@ pub(crate) struct Shape {
 }
 
 impl Dialect for Shape {
+    fn engine(&self) -> &'static str {
+        "pythonic"
+    }
+
     fn reader(&self, options: &Reading) -> Box<dyn Reader> {
         Box::new(reader::Pythonic::new(*self, options))
     }

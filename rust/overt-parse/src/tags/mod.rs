@@ -142,6 +142,10 @@ impl Shape {
 }
 
 impl Dialect for Shape {
+    fn engine(&self) -> &'static str {
+        "tags"
+    }
+
     fn reader(&self, options: &Reading) -> Box<dyn Reader> {
         let words = self.words(options.hidden);
         Box::new(Outer::new(words, self.objects, Invoke::new(*self)))

@@ -159,7 +159,7 @@ fn grammars_hold_arguments_to_the_schema() {
     let refs: Vec<_> = tools.list.iter().collect();
     let muse = |inner: &str| {
         format!(
-            "<atem:function_calls>\n<atem:invoke name=\"f\">\n{inner}</atem:invoke>\n</atem:function_calls><|eom|>"
+            " to=f<|message|><atem:function_calls>\n<atem:invoke name=\"f\">\n{inner}</atem:invoke>\n</atem:function_calls><|eom|>"
         )
     };
     let parameter = |key: &str, value: &str| {
@@ -178,7 +178,9 @@ fn grammars_hold_arguments_to_the_schema() {
     for (name, text, expected) in [
         ("muse", muse(&parameter("unit", "C")), true),
         ("muse", muse(&(parameter("unit", "F") + &parameter("days", "3") + &parameter("note", "a\nb"))), true),
-        ("muse", format!(" to=f<|message|>{}", muse(&parameter("unit", "C"))), true),
+        ("muse", format!("<|start|>assistant{}", muse(&parameter("unit", "C"))), true),
+        // A block that is addressed to nobody would be read as text.
+        ("muse", muse(&parameter("unit", "C")).replace(" to=f<|message|>", ""), false),
         ("muse", muse(""), false),
         ("muse", muse(&parameter("unit", "K")), false),
         ("muse", muse(&(parameter("unit", "C") + &parameter("days", "many"))), false),

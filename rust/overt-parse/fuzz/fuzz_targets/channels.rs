@@ -1,0 +1,4 @@
+//! See [`overt_parse_fuzz::run`].
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| overt_parse_fuzz::run("channels", data));
