@@ -145,7 +145,7 @@ impl Form {
                         ),
                     ));
                 };
-                let Some(grammar) = format.grammar(&each(&tools), many) else {
+                let Some(grammar) = format.grammar_beside_json(&each(&tools), many) else {
                     return held(model, Some((field, constraint)));
                 };
                 let Grammar { start, rules } = grammar;

@@ -231,6 +231,42 @@ fn read(row: &'static Format, pieces: &[(String, bool)]) -> (Vec<(String, String
     (calls, text)
 }
 
+/// What was wrong with outputs of one grammar of a format.
+fn sample(
+    row: &'static Format,
+    grammar: Grammar,
+    special: bool,
+    tools: &Tools,
+) -> Result<(), String> {
+    let vocabulary = Words::of(row, &grammar, special);
+    let markers = |spelling: &str| vocabulary.special_id(spelling);
+    let options = overt_grammar::Options { markers: &markers, ..Default::default() };
+    let source =
+        source(&Constraint::Rule(grammar), "tools", &options).map_err(|error| error.to_string())?;
+    let factory = Factory::new(Arc::new(vocabulary.vocabulary()), Limits::default()).unwrap();
+    let start = factory.compile(&source).map_err(|error| format!("{error}\n{}", source.lark))?;
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut finished = 0;
+    for _ in 0..WALKS {
+        let Some(tokens) = walk(&start, &vocabulary, &mut dice) else { continue };
+        finished += 1;
+        let pieces = vocabulary.pieces(&tokens);
+        let (calls, text) = read(row, &pieces);
+        let valid = calls.iter().all(|(name, arguments)| {
+            let tool = tools.get(name);
+            let value: Result<Value, _> = serde_json::from_str(arguments);
+            tool.zip(value.ok()).is_some_and(|(tool, value)| is_of(&tool.parameters, &value))
+        });
+        if calls.is_empty() || !valid || !text.trim().is_empty() {
+            return Err(format!("{pieces:?} was read as {calls:?} and {text:?}"));
+        }
+    }
+    if finished < WALKS / 2 {
+        return Err(format!("only {finished} outputs came to an end"));
+    }
+    Ok(())
+}
+
 #[test]
 fn calls_sampled_under_their_formats_grammar_are_of_their_tools_schemas() {
     let tools = tools();
@@ -240,37 +276,15 @@ fn calls_sampled_under_their_formats_grammar_are_of_their_tools_schemas() {
     let kinds = formats().into_iter().flat_map(|row| [(row, true), (row, false)]);
     for (row, special) in kinds.filter(|(row, special)| *special || !row.tokens.is_empty()) {
         let Some(grammar) = row.grammar(&offered, Many::Some) else { continue };
-        let vocabulary = Words::of(row, &grammar, special);
-        let markers = |spelling: &str| vocabulary.special_id(spelling);
-        let options = overt_grammar::Options { markers: &markers, ..Default::default() };
-        let source = source(&Constraint::Rule(grammar), "tools", &options)
-            .unwrap_or_else(|error| panic!("{}: {error}", row.name));
-        let factory = Factory::new(Arc::new(vocabulary.vocabulary()), Limits::default()).unwrap();
-        let start = factory
-            .compile(&source)
-            .unwrap_or_else(|error| panic!("{}: {error}\n{}", row.name, source.lark));
-        let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-        let (mut finished, before) = (0, wrong.len());
-        for _ in 0..WALKS {
-            let Some(tokens) = walk(&start, &vocabulary, &mut dice) else { continue };
-            finished += 1;
-            let pieces = vocabulary.pieces(&tokens);
-            let (calls, text) = read(row, &pieces);
-            let valid = calls.iter().all(|(name, arguments)| {
-                let tool = tools.get(name);
-                let value: Result<Value, _> = serde_json::from_str(arguments);
-                tool.zip(value.ok()).is_some_and(|(tool, value)| is_of(&tool.parameters, &value))
-            });
-            if calls.is_empty() || !valid || !text.trim().is_empty() {
-                wrong.push(format!("{}: {pieces:?} was read as {calls:?} and {text:?}", row.name));
-                break;
+        let beside = row.grammar_beside_json(&offered, Many::Some);
+        let beside = beside.filter(|beside| *beside != grammar);
+        for grammar in [Some(grammar), beside].into_iter().flatten() {
+            seen += 1;
+            if let Err(fault) = sample(row, grammar, special, &tools) {
+                wrong.push(format!("{}: {fault}", row.name));
             }
         }
-        if wrong.len() == before && finished < WALKS / 2 {
-            wrong.push(format!("{}: only {finished} outputs came to an end", row.name));
-        }
-        seen += 1;
     }
     assert!(wrong.is_empty(), "{} of {seen}:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(seen >= 50, "{seen} formats write calls");
+    assert!(seen >= 60, "{seen} grammars");
 }

@@ -65,6 +65,12 @@ impl Format {
         self.calls.map(|dialect| dialect.grammar(tools, many))
     }
 
+    /// The same as [`grammar`](Self::grammar), where an answer in JSON may stand in the place of calls.
+    #[must_use]
+    pub fn grammar_beside_json(&self, tools: &[&Tool], many: Many) -> Option<Grammar> {
+        self.calls.map(|dialect| dialect.grammar_beside_json(tools, many))
+    }
+
     /// What the model may write when it answers with what `inner` describes: `inner` itself, or a frame around it,
     /// maybe behind what stands between closed thinking and the next frame.
     #[must_use]
@@ -128,6 +134,12 @@ pub(crate) trait Dialect: Debug + Sync {
 
     /// What the model may write when it calls: from the first byte of the opener on, at least one call of `tools`.
     fn grammar(&self, tools: &[&Tool], many: Many) -> Grammar;
+
+    /// The same where JSON may stand in the place of calls: both must be made of the same parts as far as they begin
+    /// alike.
+    fn grammar_beside_json(&self, tools: &[&Tool], many: Many) -> Grammar {
+        self.grammar(tools, many)
+    }
 }
 
 /// How many calls may follow each other.

@@ -107,7 +107,11 @@ impl Dialect for Shape {
     }
 
     fn grammar(&self, tools: &[&Tool], many: Many) -> Grammar {
-        spell::grammar(self, tools, many)
+        spell::grammar(self, tools, many, false)
+    }
+
+    fn grammar_beside_json(&self, tools: &[&Tool], many: Many) -> Grammar {
+        spell::grammar(self, tools, many, true)
     }
 }
 

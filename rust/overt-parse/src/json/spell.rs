@@ -96,8 +96,7 @@ impl Spelling {
         quoted[1..quoted.len() - 1].to_owned()
     }
 
-    /// A call as one JSON value; none where its texts are none, or where a marker announces it. An answer in JSON may
-    /// stand in its place, and the two can be told apart only if they are made of the same parts.
+    /// A call as one JSON value; none where its texts are none, or where a marker announces it.
     fn value(&self, shape: &Shape, tool: &Tool) -> Option<Rule> {
         if shape.bare.is_empty() || !self.quoted || names_its_parts(&tool.parameters) {
             return None;
@@ -122,7 +121,8 @@ impl Spelling {
         Some(Rule::Json(schema))
     }
 
-    fn rule(&self, shape: &Shape, tools: &[&Tool], many: bool) -> Rule {
+    /// `values`: calls are JSON values as a whole, where they can be.
+    fn rule(&self, shape: &Shape, tools: &[&Tool], many: bool, values: bool) -> Rule {
         let call = |tool: &&Tool| {
             let mut rules = Vec::new();
             rules.push(Rule::text(self.name(&tool.name)));
@@ -133,7 +133,8 @@ impl Spelling {
             rules.push(Rule::Json(arguments(&tool.parameters)));
             Rule::Seq(rules)
         };
-        let values: Option<Vec<Rule>> = tools.iter().map(|tool| self.value(shape, tool)).collect();
+        let values: Option<Vec<Rule>> =
+            tools.iter().map(|tool| self.value(shape, tool).filter(|_| values)).collect();
         let one = values.map_or_else(
             || {
                 let mut one = spell(self.before, shape.pieces);
@@ -173,10 +174,10 @@ fn is_numbered(shape: &Shape) -> bool {
     shape.header.is_some_and(|header| header.numbered)
 }
 
-pub(super) fn grammar(shape: &Shape, tools: &[&Tool], many: Many) -> Grammar {
+pub(super) fn grammar(shape: &Shape, tools: &[&Tool], many: Many, values: bool) -> Grammar {
     let many = many == Many::Some && !shape.single;
     let mut rules: Vec<Rule> =
-        shape.spellings.iter().map(|spelling| spelling.rule(shape, tools, many)).collect();
+        shape.spellings.iter().map(|spelling| spelling.rule(shape, tools, many, values)).collect();
     match rules.len() {
         1 => rules.remove(0).into(),
         _ => Rule::Any(rules).into(),
