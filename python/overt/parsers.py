@@ -31,7 +31,7 @@ class Names(NamedTuple):
 DECLARED = ("response_template", "hf", "beam")
 """Names of the format that a checkpoint's own `response_template` declares: a server has it, `Parser` does not."""
 
-PLUGINS = plugins.FORMATS
+PLUGINS = plugins.load()
 """Formats that other packages describe."""
 
 

@@ -1,11 +1,11 @@
 """Formats of other packages: descriptions given by entry points of the group `overt.parsers`.
 
-An entry point names a description, or a function that gives one: JSON, as text or as an object. Importing this module
-makes them known, once; it raises PluginError, naming the entry point, for one that cannot be used.
+An entry point names a description, or a function that gives one: JSON, as text or as an object.
 """
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
@@ -33,5 +33,8 @@ def register(point: EntryPoint) -> str:
         raise PluginError(f"the entry point {point.name!r} of {GROUP} cannot be used: {error}") from error
 
 
-FORMATS: Final = tuple(register(point) for point in entry_points(group=GROUP))
-"""Names of the formats that were made known."""
+@cache
+def load() -> tuple[str, ...]:
+    """Makes the formats of all installed packages known, once. Returns their names. Raises PluginError, which names
+    the entry point, for one that cannot be used."""
+    return tuple(register(point) for point in entry_points(group=GROUP))

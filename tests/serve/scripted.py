@@ -43,6 +43,7 @@ def scripted(
     *flags: str,
     special: Sequence[str] = (),
     template: str = TEMPLATE,
+    env: dict[str, str] | None = None,
 ) -> Iterator[Server]:
     """`answers`: by name the tokens of an answer; `special`: which of them are special tokens."""
     script, file = folder / "script.json", folder / "template.jinja"
@@ -51,5 +52,5 @@ def scripted(
     script.write_text(json.dumps({"answers": told, "special_pieces": list(special)}))
     file.write_text(template)
     model = ("--model-runner", "script", "--script", str(script), "--chat-template", str(file))
-    with serving("demo", *model, *flags) as server:
+    with serving("demo", *model, *flags, env=env) as server:
         yield server

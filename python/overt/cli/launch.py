@@ -15,6 +15,7 @@ from overt.cli.hide import hide
 
 if TYPE_CHECKING:
     from overt._core import Front
+    from overt.contract.deployment import Deployment
 
 READY_SLICE_MS = 200
 """How long a wait goes without a look at signals and at the engine process."""
@@ -85,7 +86,8 @@ def _run(
 
     def announce() -> None:
         host, port = listener.getsockname()[:2]
-        print(ready_text(host, port, state.deployment.served[0], guarded=bool(config.api_key)), flush=True)
+        told = reads_text(state.deployment)
+        print(ready_text(host, port, state.deployment.served[0], told, guarded=bool(config.api_key)), flush=True)
 
     return run(
         create_app(state),
@@ -168,15 +170,29 @@ def wait_ready(front: "Front", process: subprocess.Popen[bytes]) -> bytes:
             return hello
 
 
-def ready_text(host: str, port: int, model: str, *, guarded: bool = False) -> str:
-    """What the operator reads when the server is ready: where it is, and a request that works."""
+def reads_text(deployment: "Deployment") -> str:
+    """What the operator reads of the formats that answers are read in, and why: two lines."""
+    calls = _read_as(deployment.parser, "they stay text", deployment.reading.get("tool_call_parser_reason"))
+    reasoning = _read_as(
+        deployment.reasoning_parser, "it stays text", deployment.reading.get("reasoning_parser_reason")
+    )
+    return f"  tool calls: {calls}\n  reasoning:  {reasoning}\n"
+
+
+def _read_as(name: str | None, without: str, reason: str | None) -> str:
+    return (name or f"none, {without}") + (f" ({reason})" if reason else "")
+
+
+def ready_text(host: str, port: int, model: str, told: str = "", *, guarded: bool = False) -> str:
+    """What the operator reads when the server is ready: where it is, what else is `told` in whole lines, and a request
+    that works."""
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello!"}}]}}'
     key = " -H 'Authorization: Bearer KEY'" if guarded else ""
     return (
-        f"ready: {model} on {url}\n"
+        f"ready: {model} on {url}\n{told}"
         f"  curl {url}/v1/chat/completions -H 'Content-Type: application/json'{key} -d '{body}'"
     )
 

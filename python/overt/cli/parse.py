@@ -12,9 +12,14 @@ from overt.cli.show import show
 
 def parse(argv: Sequence[str]) -> int:
     """Prints what was said, an event a line. Returns the exit code: 1 for what cannot be read."""
-    from overt import parsers
+    from overt.plugins import PluginError
 
     words = _parser().parse_args(argv)
+    try:
+        from overt import parsers
+    except PluginError as error:
+        print(f"overt parse: {error}", file=sys.stderr)
+        return 1
     if words.names:
         names = parsers.names()
         show("\n".join(["tool calls: " + ", ".join(names.tool), "reasoning:  " + ", ".join(names.reasoning)]))

@@ -5,6 +5,7 @@ import difflib
 import json
 import math
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 _SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -63,17 +64,25 @@ milliseconds = _at_least("milliseconds", 0.0)
 
 def tool_parser(text: str) -> str:
     """A format of tool calls."""
-    # What they are called is known to the core alone, which a look at the help does not need.
-    from overt.parsers import DECLARED, names
-
-    return _parser_named(text, (*DECLARED, *names().tool))
+    parsers = _parsers()
+    return _parser_named(text, (*parsers.DECLARED, *parsers.names().tool))
 
 
 def reasoning_parser(text: str) -> str:
     """A format of reasoning."""
-    from overt.parsers import DECLARED, names
+    parsers = _parsers()
+    return _parser_named(text, (*parsers.DECLARED, *parsers.names().reasoning))
 
-    return _parser_named(text, (*DECLARED, *names().reasoning))
+
+def _parsers() -> ModuleType:
+    # What they are called is known to the core and to packages alone, which a look at the help does not need.
+    from overt.plugins import PluginError
+
+    try:
+        from overt import parsers
+    except PluginError as error:
+        raise argparse.ArgumentTypeError(f"{error}. Mend or uninstall the package that it is of") from error
+    return parsers
 
 
 def _parser_named(text: str, names: Sequence[str]) -> str:

@@ -128,7 +128,13 @@ def _parsers(deployment: Deployment) -> dict[str, Any]:
 
 def _grammar(deployment: Deployment) -> dict[str, Any]:
     if not deployment.constrains:
-        return {"backend": None, "reason": "--grammar-backend none", "whitespace": None, "numbers": None, "limits": None}
+        return {
+            "backend": None,
+            "reason": "--grammar-backend none",
+            "whitespace": None,
+            "numbers": None,
+            "limits": None,
+        }
     told: dict[str, Any] = json.loads(_core.grammar())
     return {"backend": "llguidance", "reason": None} | told
 

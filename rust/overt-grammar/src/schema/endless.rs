@@ -40,7 +40,8 @@ pub(super) fn bounded(root: &mut Value, defs: &mut Object) {
 
 /// Whether other keywords beside this schema's references and alternatives apply to the same value.
 fn narrows(map: &Object) -> bool {
-    map.contains_key("allOf")
+    let many = |parts: &Value| map.len() > 1 || parts.as_array().is_none_or(|list| list.len() > 1);
+    map.get("allOf").is_some_and(many)
         || (map.len() > 1 && (map.contains_key("$ref") || map.contains_key("anyOf")))
         || (map.contains_key("properties") && map.contains_key("patternProperties"))
 }

@@ -35,16 +35,24 @@ impl Walker<'_> {
                     }));
             }
         }
-        let integers = only_integers(map);
+        // Beyond 64 bits nothing is compared.
+        low = low.map(|(bound, strict)| (bound.max(-WIDEST), strict));
+        high = high.map(|(bound, strict)| (bound.min(WIDEST), strict));
+        for (beyond, keyword) in [
+            (low.is_some_and(|(bound, _)| bound > WIDEST), "minimum"),
+            (high.is_some_and(|(bound, _)| bound < -WIDEST), "maximum"),
+        ] {
+            if beyond {
+                return place.at(keyword).refuse("cannot be enforced beyond 64 bits");
+            }
+        }
         if let Some((bound, strict)) = low {
-            let bound = if integers { bound.max(-WIDEST) } else { bound };
             out.insert(
                 if strict { "exclusiveMinimum" } else { "minimum" }.to_owned(),
                 number(bound),
             );
         }
         if let Some((bound, strict)) = high {
-            let bound = if integers { bound.min(WIDEST) } else { bound };
             out.insert(
                 if strict { "exclusiveMaximum" } else { "maximum" }.to_owned(),
                 number(bound),
@@ -65,16 +73,6 @@ impl Walker<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Whether integers are the only numbers that a schema allows.
-fn only_integers(map: &Object) -> bool {
-    let number = |value: &Value| value == "number";
-    match map.get("type") {
-        Some(Value::Array(types)) => !types.iter().any(number),
-        Some(one) => !number(one),
-        None => false,
     }
 }
 
