@@ -26,7 +26,7 @@ def main() -> None:
     tokenizer: Path = parser.parse_args().tokenizer
     if not tokenizer.is_file():
         sys.exit(f"{tokenizer} is not there: run `pytest tests/text/test_encoding.py` once, which fetches it")
-    run = ["cargo", "run", "--quiet", "-p", "overt-grammar", "--example", "grammar_bench", "--"]
+    run = ["cargo", "run", "--quiet", "--profile", "bench", "-p", "overt-grammar", "--example", "grammar_bench", "--"]
     done = subprocess.run([*run, str(tokenizer), str(SCHEMAS)], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     print(f"{'':18}{'mean':>10}{'p50':>10}{'p99':>10}{'most':>10}   ms")
     for line in done.stdout.splitlines():

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use crate::calls::{Wanted, rewrite_messages};
 use crate::error::RequestError;
-use crate::integers::wide_integer;
 
 /// The part of a chat body that the template sees.
 #[derive(Debug)]
@@ -272,13 +271,15 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RequestError> {
 
 /// One member of the body.
 fn member<T: DeserializeOwned>(name: &str, raw: &RawValue) -> Result<T, RequestError> {
-    if let Some(number) = wide_integer(raw.get()) {
+    if let Some(wide) = overt_template::wide_integer(raw.get()) {
+        let place = if wide.path.is_empty() { String::new() } else { format!(" at {}", wide.path) };
         return Err(RequestError::invalid(
             name,
             format!(
-                "`{name}` has the integer {}, which 64 bits do not hold. Send it as a string, or as a float with a \
+                "`{name}` has the integer {}{}, which 64 bits do not hold. Send it as a string, or as a float with a \
                  decimal point.",
-                shorten(number)
+                shorten(&wide.literal),
+                shorten(&place)
             ),
         ));
     }

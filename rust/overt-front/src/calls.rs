@@ -13,6 +13,8 @@ pub(crate) struct Wanted {
     /// Names of the custom tools.
     pub(crate) custom: Vec<String>,
     pub(crate) choice: ToolChoice,
+    /// The choice as the request has it.
+    pub(crate) asked: Value,
     /// The field that the choice stands in.
     pub(crate) field: &'static str,
 }
@@ -73,6 +75,8 @@ impl Wanted {
             (None | Some(Value::Null), Some(call)) => (older_choice(call), "function_call"),
             (choice, _) => (choice.map_or(ToolChoice::Auto, tool_choice), "tool_choice"),
         };
+        let asked = if wanted.field == "tool_choice" { choice } else { function_call };
+        wanted.asked = asked.cloned().unwrap_or_default();
         Ok(wanted)
     }
 

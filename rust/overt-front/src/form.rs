@@ -101,7 +101,7 @@ impl Form {
             if !model.reading.constrains {
                 self.adapted.push(Adapted {
                     field: wanted.field.to_owned(),
-                    requested: "a call".into(),
+                    requested: wanted.asked.clone(),
                     applied: "auto".into(),
                     reason: "this server does not constrain outputs, so a call cannot be forced"
                         .into(),

@@ -40,7 +40,7 @@ fn tools() -> Tools {
     let note = closed(json!({"text": {"type": "string", "maxLength": 12}}), json!([]));
     let of = |name: &str, parameters| Tool { name: name.to_owned(), parameters, strict: true };
     let list = vec![of("book", book), of("note", note), of("stop", closed(json!({}), json!([])))];
-    Tools { list, ..Tools::default() }
+    Tools { list }
 }
 
 /// Whether a value is of a schema, as far as the keywords above go.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use overt_front::{
     Adapted, Config, ErrorShape, Generation, Limits, Overflow, Protocol, Reading, Ready,
-    ReasoningField, Report, ServedModel, Shape, Side, StopField, wide_integer,
+    ReasoningField, Report, ServedModel, Shape, Side, StopField,
 };
 use parking_lot::Mutex;
 use pyo3::create_exception;
@@ -218,8 +218,8 @@ impl TryFrom<Params> for Generation {
 }
 
 fn variables(text: &str) -> Result<Map<String, Value>, String> {
-    match wide_integer(text) {
-        Some(number) => Err(format!("64 bits do not hold the integer {number}")),
+    match overt_template::wide_integer(text) {
+        Some(wide) => Err(format!("64 bits do not hold the integer {}", wide.literal)),
         None => serde_json::from_str(text).map_err(|error| error.to_string()),
     }
 }

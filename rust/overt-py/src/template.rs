@@ -1,6 +1,5 @@
 //! Chat templates without a model: what they read, what they want, what they write.
 
-use overt_front::wide_integer;
 use overt_template::{Normalisation, RenderInput, TemplateError as Error, Wants};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -37,8 +36,8 @@ struct Request {
 
 impl Request {
     fn read(bytes: &[u8]) -> Result<(RenderInput, Option<i64>), Error> {
-        if let Some(number) = std::str::from_utf8(bytes).ok().and_then(wide_integer) {
-            return Err(Error::Input(format!("64 bits do not hold the integer {number}")));
+        if let Some(wide) = std::str::from_utf8(bytes).ok().and_then(overt_template::wide_integer) {
+            return Err(Error::Input(format!("64 bits do not hold the integer {}", wide.literal)));
         }
         let request: Self =
             serde_json::from_slice(bytes).map_err(|error| Error::Input(error.to_string()))?;

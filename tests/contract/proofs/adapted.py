@@ -144,7 +144,7 @@ CASES = (
     ),
     Case(
         "tool_choice",
-        "a call",
+        "required",
         "auto",
         lambda a, _: a.finish == "tool_calls",
         {"prompt": "<call>", "max_tokens": 20, "tools": [TOOL], "tool_choice": "required"},
