@@ -21,6 +21,9 @@ pub(crate) enum Found {
     More,
 }
 
+/// Bytes that are kept behind what was read: more than a marker has.
+pub(crate) const BEHIND: usize = 256;
+
 /// A queue of pieces. Bytes since a [`mark`](Self::mark) are kept, so that what turns out to be no call can
 /// be said as text.
 #[derive(Debug, Default)]
@@ -35,7 +38,10 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn push(&mut self, piece: Piece<'_>) {
-        let from = self.mark.map_or(self.at, |mark| mark.min(self.at));
+        let mut from = self.mark.map_or(self.at, |mark| mark.min(self.at)).saturating_sub(BEHIND);
+        while !self.buffer.is_char_boundary(from) {
+            from -= 1;
+        }
         // The front is dropped once it outweighs the rest, so that a byte is moved at most twice.
         if from > 0 && from * 2 >= self.buffer.len() {
             self.drop_front(from);
@@ -90,7 +96,7 @@ impl Input {
         self.at += len;
     }
 
-    /// Un-reads `len` bytes that were read just now.
+    /// Un-reads the last `len` bytes, a marker's at most: it need not have come with what is unread.
     pub(crate) fn back(&mut self, len: usize) {
         self.at -= len;
     }
@@ -277,6 +283,21 @@ mod tests {
     }
 
     #[test]
+    fn a_marker_can_be_unread_when_more_has_come_since() {
+        let mut input = Input::default();
+        for text in ["é".repeat(300).as_str(), "<c>"] {
+            input.push(Piece { text, special: false });
+        }
+        input.advance(600);
+        assert_eq!(input.next(&["<c>"]), Found::Marker(0));
+        for text in ["d", "e", "f"] {
+            input.push(Piece { text, special: false });
+        }
+        input.back(3);
+        assert_eq!(input.rest(), "<c>def");
+    }
+
+    #[test]
     fn what_was_read_since_a_mark_comes_back_in_order() {
         let mut input = Input::default();
         for (text, special) in [("<c>", false), ("ab", false), ("<|s|>", true), ("d", false)] {
@@ -301,6 +322,6 @@ mod tests {
                 input.advance(len);
             }
         }
-        assert!(input.buffer.capacity() < 256);
+        assert!(input.buffer.capacity() < 8 * super::BEHIND);
     }
 }

@@ -79,15 +79,22 @@ impl Literal {
         &self.word
     }
 
-    /// JSON that may be said now; call [`said`](Self::said) when it was.
+    /// JSON that may be said now, up to the first open tuple; call [`said`](Self::said) when it was.
     pub(super) fn ready(&self) -> &str {
-        if self.tuples == 0 { &self.out } else { "" }
+        &self.out[..self.settled()]
     }
 
     pub(super) fn said(&mut self) {
-        if self.tuples == 0 {
-            self.out.clear();
+        let len = self.settled();
+        self.out.drain(..len);
+        for open in &mut self.open {
+            open.at = open.at.saturating_sub(len);
         }
+    }
+
+    fn settled(&self) -> usize {
+        let tuple = self.open.iter().find(|open| self.tuples > 0 && open.kind == Kind::Tuple);
+        tuple.map_or(self.out.len(), |open| open.at)
     }
 
     /// Reads from the start of `text`: how many bytes were read, and how far the literal is. What ends a literal is

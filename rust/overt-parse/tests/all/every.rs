@@ -36,6 +36,7 @@ scenarios! {
     text_around_calls_is_kept: |row| !row.framed,
     text_alone: |_| true,
     calls_cut_short: |_| true,
+    calls_that_go_wrong_far_behind: |_| true,
     calls_of_unknown_tools: |_| true,
     calls_forbidden: |_| true,
     without_tools_markup_is_text: |row| !row.framed,
@@ -254,6 +255,18 @@ fn calls_cut_short(row: &Format) {
                 false => full.arguments == call.arguments,
             };
             assert!(fits, "{} {:?}: {:?}", row.name, &text[..at], call.arguments);
+        }
+    }
+}
+
+/// Whatever follows where a call breaks off, and however late it shows that it does: all cuttings say the same.
+fn calls_that_go_wrong_far_behind(row: &Format) {
+    let calls = [("get_weather", json!({"city": "a b", "days": 3}))];
+    let text = write(row, &tools(), &calls);
+    let how = how(row);
+    for (at, _) in text.char_indices().step_by(3) {
+        for rubble in ["k".repeat(300) + "\n=\"<", " ".repeat(280) + "(\"x\",(1<|$"] {
+            how.read(&(text[..at].to_owned() + &rubble));
         }
     }
 }

@@ -114,6 +114,12 @@ fn calls_are_read_in_every_wrap() {
 }
 
 #[test]
+fn what_stands_before_a_broken_tuple_is_said() {
+    let answer = how("pythonic").read("[get_weather(s=\"a\", l=[\"x\", (1, \"y\"), ($");
+    assert_eq!(answer.calls[0].arguments, "{\"s\": \"a\", \"l\": [\"x\", [1, \"y\"], ");
+}
+
+#[test]
 fn a_bare_list_names_declared_tools() {
     let how = how("pythonic");
     for text in [
