@@ -14,17 +14,11 @@ pub(crate) const FORMAT: Format = Format {
     framed: false,
     answer: None,
     ids: Ids::Plain,
-    tokens: &[
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁calls▁end｜>",
-        "<｜tool▁call▁begin｜>",
-        "<｜tool▁call▁end｜>",
-        "<｜tool▁sep｜>",
-    ],
+    tokens: TOKENS,
     signs: &[&["<｜tool▁calls▁begin｜>", "tool['type']"], &["<｜tool▁calls▁begin｜>", "```json"]],
 };
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     open: &["<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"],
     close: &["<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"],
     fenced: true,
@@ -43,12 +37,14 @@ const SHAPE: Shape = Shape {
         suffix: "<｜tool▁calls▁end｜>",
         ..Spelling::PLAIN
     }],
-    pieces: &[
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁calls▁end｜>",
-        "<｜tool▁call▁begin｜>",
-        "<｜tool▁call▁end｜>",
-        "<｜tool▁sep｜>",
-    ],
+    pieces: TOKENS,
     ..Shape::PLAIN
 };
+
+const TOKENS: &[&str] = &[
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁sep｜>",
+];

@@ -2,52 +2,26 @@
 //!
 //! The section may be missing; what V3 writes around them is read too.
 
-use crate::json::{Header, Shape, Spelling};
-use crate::{Format, Ids};
+use crate::Format;
+use crate::formats::deepseek_v3;
+use crate::json::{Shape, Spelling};
 
 pub(crate) const FORMAT: Format = Format {
     name: "deepseek_v31",
     tool_names: &["deepseek_v31", "deepseekv31"],
     reasoning_names: &[],
     thinking: None,
-    calls: Some(&SHAPE),
-    framed: false,
-    answer: None,
-    ids: Ids::Plain,
-    tokens: &[
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁calls▁end｜>",
-        "<｜tool▁call▁begin｜>",
-        "<｜tool▁call▁end｜>",
-        "<｜tool▁sep｜>",
-    ],
-    signs: &[&["<｜tool▁calls▁begin｜>", "!tool['type']", "!```json"]],
-};
-
-const SHAPE: Shape = Shape {
-    open: &["<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"],
-    close: &["<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"],
-    fenced: true,
-    header: Some(Header {
-        lead: &["function<｜tool▁sep｜>"],
-        split: &["```json", "<｜tool▁sep｜>"],
-        id: &[],
-        numbered: false,
+    calls: Some(&Shape {
+        spellings: &[Spelling {
+            prefix: "<｜tool▁calls▁begin｜>",
+            before: "<｜tool▁call▁begin｜>",
+            middle: "<｜tool▁sep｜>",
+            after: "<｜tool▁call▁end｜>",
+            suffix: "<｜tool▁calls▁end｜>",
+            ..Spelling::PLAIN
+        }],
+        ..deepseek_v3::SHAPE
     }),
-    spellings: &[Spelling {
-        prefix: "<｜tool▁calls▁begin｜>",
-        before: "<｜tool▁call▁begin｜>",
-        middle: "<｜tool▁sep｜>",
-        after: "<｜tool▁call▁end｜>",
-        suffix: "<｜tool▁calls▁end｜>",
-        ..Spelling::PLAIN
-    }],
-    pieces: &[
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁calls▁end｜>",
-        "<｜tool▁call▁begin｜>",
-        "<｜tool▁call▁end｜>",
-        "<｜tool▁sep｜>",
-    ],
-    ..Shape::PLAIN
+    signs: &[&["<｜tool▁calls▁begin｜>", "!tool['type']", "!```json"]],
+    ..deepseek_v3::FORMAT
 };

@@ -2,6 +2,7 @@
 
 pub mod accepts;
 pub mod families;
+pub mod pairs;
 pub mod rows;
 
 use std::sync::Arc;
