@@ -255,11 +255,16 @@ def test_effects_and_request_ids_are_told() -> None:
         assert http.get("/live", headers={"x-request-id": "abc-2"}).headers["x-request-id"] == "abc-2"
 
 
-def test_a_fault_of_the_server_tells_no_internals() -> None:
+class PanicException(BaseException):
+    """What a panic of the core becomes in Python."""
+
+
+@pytest.mark.parametrize("fault", [RuntimeError, PanicException])
+def test_a_fault_of_the_server_tells_no_internals(fault: type[BaseException]) -> None:
     front = FakeFront()
 
     def fail(_: Any) -> None:
-        raise RuntimeError("secret /path")
+        raise fault("secret /path")
 
     front.respond = fail
     with TestClient(create_app(state_of(front)), raise_server_exceptions=False) as http:

@@ -150,6 +150,12 @@ class HotRoute(APIRoute):
         except Exception:
             status = 500
             raise
+        except BaseException as fault:
+            # A panic of the core is no Exception, lest anybody overlook it; here it is the fault of one request.
+            if type(fault).__name__ != "PanicException":
+                raise
+            status = 500
+            raise RuntimeError("the core panicked") from fault
         finally:
             state.in_flight -= 1
             state.answers[self.path, status] += 1
