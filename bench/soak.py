@@ -33,7 +33,7 @@ SETTLE_S = 30.0
 GAUGES = ("running", "waiting", "blocks")
 METRICS = ("overt:requests_running", "overt:requests_waiting", "overt:kv_blocks_used")
 FAULTS = ("Traceback", "panicked", "ERROR")
-FLAGS = ("--max-model-len", "256", "--max-num-seqs", "16", "--num-gpu-blocks-override", "20")
+ROOM = ("--max-model-len", "256", "--max-num-seqs", "16", "--num-gpu-blocks-override", "20")
 """Little room, so that requests wait, are preempted and take each other's cached prefixes."""
 
 
@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    with serving("demo", *FLAGS) as server:
+    with serving("demo", *ROOM, "--tool-call-parser", "hermes") as server:
         report = soak(server, args)
     if args.json:
         args.json.write_text(json.dumps(report, indent=1))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import jsonschema
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
@@ -94,7 +95,7 @@ def ask(client: httpx.Client, path: str, body: dict[str, Any]) -> list[dict[str,
 def read_stream(client: httpx.Client, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     """A streamed answer's choices, put together as `ask` gives them: text, finish reason and entries."""
     n = body.get("n", 1)
-    joined: list[dict[str, Any]] = [{"text": "", "finish_reason": None, "entries": []} for _ in range(n)]
+    joined: list[dict[str, Any]] = [{"text": "", "finish_reason": None, "entries": [], "calls": []} for _ in range(n)]
     frames = []
     with client.stream("POST", path, json=body | {"stream": True}) as response:
         if response.status_code != 200:
@@ -110,10 +111,15 @@ def read_stream(client: httpx.Client, path: str, body: dict[str, Any]) -> list[d
             want(mine["finish_reason"] is None, f"a chunk after the finish: {frame}", body)
             mine["text"] += choice["text"] if "text" in choice else choice["delta"].get("content") or ""
             mine["finish_reason"] = choice["finish_reason"]
+            for part in choice.get("delta", {}).get("tool_calls", ()):
+                if part["index"] == len(mine["calls"]):
+                    mine["calls"].append({"name": part["function"]["name"], "arguments": ""})
+                mine["calls"][part["index"]]["arguments"] += part["function"].get("arguments", "")
             if path == CHAT and choice["logprobs"]:
                 mine["entries"] += choice["logprobs"]["content"]
     for mine in joined:
-        want(mine["finish_reason"] in ("stop", "length"), f"a stream without a finish: {mine}", body)
+        finishes = ("stop", "length", "tool_calls")
+        want(mine["finish_reason"] in finishes, f"a stream without a finish: {mine}", body)
     return joined
 
 
@@ -291,6 +297,61 @@ BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
+SHAPES: tuple[dict[str, Any], ...] = (
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string", "maxLength": 8}}},
+    {"type": "array", "items": {"enum": ["x", "y"]}, "maxItems": 3},
+    {"type": ["number", "boolean", "null"]},
+)
+COLOURS = ("red", "green", "blue")
+
+
+def held(client: httpx.Client, rng: random.Random) -> None:
+    """Output that is held: what came to its end is of its form; streams among them that are left in the middle."""
+    path, body = random_body(rng)
+    shape = rng.choice(SHAPES)
+    form = rng.choice(("schema", "choice", "regex"))
+    body |= {
+        "schema": {"structured_outputs": {"json": shape}},
+        "choice": {"guided_choice": list(COLOURS)},
+        "regex": {"guided_regex": "[a-c]{3}-[0-9]{2}"},
+    }[form]
+    body |= {"max_tokens": 60, "n": rng.choice((1, 1, 2))}
+    if rng.random() < 0.2:
+        with client.stream("POST", path, json=body | {"stream": True}) as answer:
+            want(answer.status_code == 200, f"{answer.status_code}", body)
+            next(answer.iter_bytes())
+        return
+    for choice in ask(client, path, body):
+        if choice["finish_reason"] == "length":
+            continue
+        text = text_of(choice)
+        if form == "schema":
+            jsonschema.validate(json.loads(text), shape)
+        else:
+            want(text in COLOURS if form == "choice" else re.fullmatch("[a-c]{3}-[0-9]{2}", text), text, body)
+
+
+def calls(client: httpx.Client, rng: random.Random) -> None:
+    """A call that is forced, whole or streamed: its arguments are of the tool's schema."""
+    schema = SHAPES[0] | {"required": ["a"], "additionalProperties": False}
+    tools = [{"type": "function", "function": {"name": name, "parameters": schema}} for name in ("f", "g")]
+    named = {"type": "function", "function": {"name": rng.choice("fg")}}
+    body = {"messages": [{"role": "user", "content": rng.choice(TEXTS)}], "tools": tools, "max_tokens": 60}
+    body |= {"tool_choice": rng.choice(("required", named)), "parallel_tool_calls": False, "temperature": 1}
+    if rng.random() < 0.5:
+        answer = client.post(CHAT, json=body)
+        want(answer.status_code == 200, f"{answer.status_code} {answer.text}", body)
+        (choice,) = answer.json()["choices"]
+        said = [call["function"] for call in choice["message"].get("tool_calls", ())]
+        finish = choice["finish_reason"]
+    else:
+        (choice,) = read_stream(client, CHAT, body)
+        said, finish = choice["calls"], choice["finish_reason"]
+    if finish != "length":
+        want(len(said) == 1 and said[0]["name"] in ("f", "g"), f"{said} {finish}", body)
+        jsonschema.validate(json.loads(said[0]["arguments"]), schema)
+
+
 def bad(client: httpx.Client, rng: random.Random) -> None:
     """A request that is refused, with the field that is at fault."""
     path, body, param = rng.choice(BAD)
@@ -349,6 +410,8 @@ KINDS: dict[str, tuple[float, Callable[[httpx.Client, random.Random], None]]] = 
     "logit_bias": (2, logit_bias),
     "stops": (2, stops),
     "beam": (1, beam),
+    "held": (4, held),
+    "calls": (3, calls),
     "bad": (2, bad),
     "broken": (2, broken),
     "tokens": (1, tokens),
