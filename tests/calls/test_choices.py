@@ -213,6 +213,12 @@ def test_choices_are_refused_by_name(server: Server) -> None:
     unknown = {"type": "function", "function": {"name": "h"}}
     refused(server, ask("call", tools=[F], tool_choice=unknown), "tool_choice", "not in `tools`")
     refused(server, ask("call", tools=[F], tool_choice=allowed("f", "h")), "tool_choice", "not in `tools`")
+    flat = {"type": "function", "name": "f"}
+    refused(server, ask("call", tools=[F], tool_choice=flat), "tool_choice")
+    for entry in (flat, {"type": [1], "function": {"name": "f"}}, {"type": {}}, 3):
+        listed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [entry]}}
+        refused(server, ask("call", tools=[F], tool_choice=listed), "tool_choice")
+    refused(server, ask("call", tools=[{"type": [1]}], tool_choice=named), "tool_choice", "not in `tools`")
     for wrong in (allowed(), allowed("f", mode="wat")):
         refused(server, ask("call", tools=[F], tool_choice=wrong), "tool_choice.allowed_tools")
 
@@ -244,3 +250,9 @@ def test_a_call_is_only_asked_for_where_nothing_is_held(unheld: Server) -> None:
     assert (message["content"], finish) == ("plain words", "stop")
     strict = tool("f", strict=True)
     assert '"tools[0].function.strict";e=inert' in told(unheld, ask("words", tools=[strict]))
+    pattern = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}
+    custom = {"type": "custom", "custom": {"name": "c", "format": pattern}}
+    assert '"tools[0].custom.format";e=inert' in told(unheld, ask("words", tools=[custom]))
+    older = {"name": "f", "parameters": {"type": "object"}, "strict": True}
+    assert '"functions[0].strict";e=inert' in told(unheld, ask("words", functions=[older]))
+    assert '"tool_choice";e=inert' in told(unheld, ask("words", tools=[F, G], tool_choice=allowed("f")))

@@ -61,13 +61,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _text(place: str) -> str:
-    return sys.stdin.read() if place == "-" else Path(place).read_text()
+    return sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8")
 
 
 def _tools(place: str | None) -> list[dict[str, Any]]:
     if place is None:
         return []
-    told = json.loads(Path(place).read_text())
+    told = json.loads(Path(place).read_text(encoding="utf-8"))
     tools = told.get("tools") if isinstance(told, dict) else told
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
         raise ValueError(f"{place} holds no list of tools, nor a request with one")

@@ -46,17 +46,29 @@ def allowed(choice: Any, tools: list[dict[str, Any]]) -> tuple[Any, list[dict[st
     return inner.get("mode", "auto"), [tool for tool in tools if _name(tool) in names]
 
 
-def check_strict_tools(tools: list[dict[str, Any]], deployment: Deployment, effects: list[Effect]) -> None:
-    """Tells of schemas that are not enforced."""
+def check_strict_tools(body: Mapping[str, Any], deployment: Deployment, effects: list[Effect]) -> None:
+    """Tells of schemas, patterns and lists of tools that are not enforced."""
     if deployment.parser is not None and deployment.constrains:
         return
-    for index, tool in enumerate(tools):
-        function = tool.get("function")
+    why = "no parser reads this model's calls" if deployment.parser is None else "outputs are not constrained"
+
+    def inert(name: str, requested: Any, what: str, counted: str) -> None:
+        reason = f"{why}, so calls are not held to {what}"
+        effects.append(Effect(name, "inert", requested=requested, reason=reason, counted=counted))
+
+    for index, tool in enumerate(body["tools"] or []):
+        function, custom = tool.get("function"), tool.get("custom")
         if isinstance(function, dict) and function.get("strict"):
-            why = "no parser reads this model's calls" if deployment.parser is None else "outputs are not constrained"
-            reason = f"{why}, so they are not held to the schema"
-            name = f"tools[{index}].function.strict"
-            effects.append(Effect(name, "inert", requested=True, reason=reason, counted="tools[].function.strict"))
+            inert(f"tools[{index}].function.strict", True, "the schema", "tools[].function.strict")
+        form = custom.get("format") if isinstance(custom, dict) else None
+        if isinstance(form, dict) and form.get("type") == "grammar":
+            inert(f"tools[{index}].custom.format", form, "the grammar", "tools[].custom.format")
+    for index, function in enumerate(body["functions"] or []):
+        if isinstance(function, dict) and function.get("strict"):
+            inert(f"functions[{index}].strict", True, "the schema", "functions[].strict")
+    choice = body["tool_choice"]
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools" and not forces(body):
+        inert("tool_choice", choice, "the list of tools", "tool_choice")
 
 
 def _check(field: str, choice: Any, tools: list[Any]) -> None:
@@ -106,6 +118,8 @@ def _name(tool: Any) -> str | None:
     """The name of a tool, or of a choice of one."""
     if not isinstance(tool, dict):
         return None
-    inner = tool.get(tool.get("type") or "function")
-    name = inner.get("name") if isinstance(inner, dict) else tool.get("name")
+    kind = tool.get("type") or "function"
+    # A name beside the type is another protocol's form, which the core does not read here.
+    inner = tool.get(kind) if isinstance(kind, str) else None
+    name = inner.get("name") if isinstance(inner, dict) else None
     return name if isinstance(name, str) else None

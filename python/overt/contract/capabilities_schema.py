@@ -73,7 +73,13 @@ _GRAMMAR = _object(
     numbers={
         "anyOf": [
             {"type": "null"},
-            _object(largest=_INTEGER, fraction_digits=_INTEGER, exponents=_BOOLEAN, meaning=_STRING),
+            _object(
+                largest=_INTEGER,
+                largest_integer=_INTEGER,
+                fraction_digits=_INTEGER,
+                exponents=_BOOLEAN,
+                meaning=_STRING,
+            ),
         ],
     },
     limits={

@@ -36,8 +36,8 @@ def _summary(document: dict[str, Any]) -> Iterable[str]:
         yield f"grammar    {grammar['backend']}; white space {space['policy']}: {space['pattern']} {space['meaning']}"
         numbers = grammar["numbers"]
         yield (
-            f"           numbers up to {numbers['largest']}, {numbers['fraction_digits']} digits behind the point, "
-            f"without exponents {numbers['meaning']}"
+            f"           integers up to {numbers['largest_integer']}, other numbers up to {numbers['largest']}, "
+            f"{numbers['fraction_digits']} digits behind the point, without exponents {numbers['meaning']}"
         )
     yield f"profile    {settings['profile']}{', strict' * settings['strict']}; report {settings['report']}"
     yield f"fields     {', '.join(f'{effects[effect]} {effect}' for effect in _ORDER)}"

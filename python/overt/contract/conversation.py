@@ -134,20 +134,35 @@ def turn(body: Mapping[str, Any]) -> tuple[bool, bool]:
     return continued, not continued and opened is not False
 
 
-def enable_thinking(body: Mapping[str, Any], template: Template | None) -> dict[str, Any]:
-    """The template's variables that `enable_thinking` gives."""
+def enable_thinking(body: Mapping[str, Any], template: Template | None, effects: list[Effect]) -> dict[str, Any]:
+    """The template's variables that `enable_thinking` gives; tells where others win."""
     wanted = body.get("enable_thinking")
     if wanted is None or template is None:
         return {}
-    return {name: wanted for name in THINKING if template.reads(name)}
+    variables = {name: wanted for name in THINKING if template.reads(name)}
+    given = body["chat_template_kwargs"] or {}
+    own = [name for name in variables if name in given and _short(given[name]) != _short(wanted)]
+    if own:
+        applied = ", ".join(f"{name}={_short(given[name])}" for name in own)
+        reason = f"{' and '.join(f'`chat_template_kwargs.{name}`' for name in own)} wins"
+        effects.append(Effect("enable_thinking", "adapted", applied, requested=wanted, reason=reason))
+    return variables
 
 
 def template_variables(
     body: Mapping[str, Any], deployment: Deployment, template: Template | None, effects: list[Effect]
 ) -> str | None:
     """Variables that the operator and fields give, as JSON."""
-    variables = dict(deployment.template_variables) | reasoning_effort(body, template, effects)
-    variables |= enable_thinking(body, template)
+    effort = reasoning_effort(body, template, effects)
+    switch = enable_thinking(body, template, effects)
+    lost = [name for name, value in switch.items() if effort.get(name, value) != value]
+    if lost and not any(effect.field == "reasoning_effort" for effect in effects):
+        applied = ", ".join(f"{name}={_short(switch[name])}" for name in lost)
+        reason = "`enable_thinking` says whether the model thinks"
+        effects.append(
+            Effect("reasoning_effort", "adapted", applied, requested=body["reasoning_effort"], reason=reason)
+        )
+    variables = dict(deployment.template_variables) | effort | switch
     return json.dumps(variables) if variables else None
 
 

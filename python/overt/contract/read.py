@@ -229,6 +229,22 @@ CONSTRAINTS = (
 )
 """Fields that may hold the output to something."""
 _WHITE = "guided_whitespace_pattern"
+_OF_JSON = frozenset(("response_format", "guided_json", "guided_json_object", "json_schema", "structural_tag"))
+
+
+def _white_space(reading: _Reading, asked: list[str]) -> None:
+    """Tells of settings for JSON where none is asked for."""
+    body, reason = reading.body, "no JSON is asked for"
+    outputs = body["structured_outputs"] if "structured_outputs" in asked else None
+    own = outputs if isinstance(outputs, dict) else {}
+    of_json = any(own.get(name) is not None for name in ("json", "json_object", "structural_tag"))
+    if not of_json:
+        for name in ("whitespace_pattern", "disable_any_whitespace", "disable_additional_properties"):
+            if own.get(name) not in (None, False):
+                path = f"structured_outputs.{name}"
+                reading.effects.append(Effect(path, "inert", requested=own[name], reason=reason, counted=path))
+    if body[_WHITE] is not None and not of_json and not {*asked} & _OF_JSON:
+        reading.effects.append(Effect(_WHITE, "inert", requested=body[_WHITE], reason=reason))
 
 
 def _constraint(reading: _Reading) -> None:
@@ -239,8 +255,7 @@ def _constraint(reading: _Reading) -> None:
         for name in CONSTRAINTS.split()
         if (value := body[name]) is not None and all(not same(value, noop) for noop in reading.plan.known[name].noop)
     ]
-    if not asked and body[_WHITE] is not None:
-        reading.effects.append(Effect(_WHITE, "inert", requested=body[_WHITE], reason="no JSON is asked for"))
+    _white_space(reading, asked)
     if asked and reading.plan.route == "chat" and forces(body):
         for name in (*asked, *([_WHITE] if body[_WHITE] is not None else [])):
             reason = "the choice of tools holds the answer to a call"
@@ -256,14 +271,23 @@ def _constraint(reading: _Reading) -> None:
 
 def _reasoning(reading: _Reading) -> None:
     body, params = reading.body, reading.params
-    if body["include_reasoning"] is False:
+    left_out = body["include_reasoning"] is False
+    if left_out:
         params.reasoning_field = "none"
-    params.merges_reasoning = body["separate_reasoning"] is False
+    params.merges_reasoning = body["separate_reasoning"] is False and not left_out
+    params.gathers_reasoning = body["stream_reasoning"] is False and params.stream
+    if reading.deployment.reasoning_parser is None:
+        return
+    unread: dict[str, str] = {}
+    if left_out and body["separate_reasoning"] is False:
+        unread["separate_reasoning"] = "`include_reasoning` leaves the reasoning out"
     if body["stream_reasoning"] is False:
-        params.gathers_reasoning = params.stream
-        if not params.stream and reading.deployment.reasoning_parser is not None:
-            reason = "the answer comes in one piece"
-            reading.effects.append(Effect("stream_reasoning", "inert", requested=False, reason=reason))
+        if not params.stream:
+            unread["stream_reasoning"] = "the answer comes in one piece"
+        elif left_out or params.merges_reasoning:
+            unread["stream_reasoning"] = "no reasoning is told apart"
+    for name, reason in unread.items():
+        reading.effects.append(Effect(name, "inert", requested=False, reason=reason))
 
 
 def _thinking(reading: _Reading) -> None:
@@ -324,7 +348,7 @@ def _chat(reading: _Reading) -> None:
         if told.effect == "adapted":
             applied = "prompt only" if deployment.parser is None else "calls only"
             effects.append(Effect(name, "adapted", applied, requested=body[name], reason=told.reason))
-        check_strict_tools(tools or [], deployment, effects)
+        check_strict_tools(body, deployment, effects)
     params.continue_final_message, params.add_generation_prompt = turn(body)
     if not params.continue_final_message:
         params.assistant_to_user = check_last(messages, profile, params.add_generation_prompt, effects)

@@ -1,5 +1,7 @@
 //! What holds a choice's next token: its grammar, and the end of its thinking.
 
+use std::ops::Range;
+
 use overt_grammar::{MatchError, Matcher};
 use overt_link::ThinkingBudget;
 use overt_text::TokenTable;
@@ -21,6 +23,10 @@ struct Thinking {
     closing: Option<usize>,
     /// The last bytes, in which a marker may be growing.
     tail: Vec<u8>,
+    /// Where in `tail` the last special token stands.
+    special: Range<usize>,
+    /// The answer has begun, in which an opener is text unless it is a special token.
+    answering: bool,
     longest: usize,
 }
 
@@ -51,7 +57,8 @@ impl Constraint {
     /// Reads the token that was made.
     pub(crate) fn accept(&mut self, token: u32, table: &TokenTable) -> Result<Step, MatchError> {
         if let Some(thinking) = &mut self.thinking {
-            thinking.read(token, table);
+            // What is held to a grammar has no second thinking.
+            thinking.read(token, table, self.matcher.is_some());
         }
         let Some(matcher) = &mut self.matcher else { return Ok(Step::Goes) };
         matcher.accept(token)?;
@@ -67,6 +74,8 @@ impl Thinking {
             spent: 0,
             closing: None,
             tail: Vec::new(),
+            special: 0..0,
+            answering: false,
             longest: markers.map(String::len).max().unwrap_or(0),
             budget: budget.clone(),
         };
@@ -89,29 +98,73 @@ impl Thinking {
         self.budget.closes.iter().any(begun)
     }
 
-    fn read(&mut self, token: u32, table: &TokenTable) {
+    fn read(&mut self, token: u32, table: &TokenTable, held: bool) {
         if let Some(made) = &mut self.closing {
             *made += 1;
             if *made == self.budget.closing.len() {
                 self.closing = None;
                 self.open = false;
-                self.tail.clear();
+                self.answering = true;
+                self.forget(self.tail.len());
             }
             return;
         }
+        let start = self.tail.len();
         self.tail.extend_from_slice(table.bytes(token));
-        let markers = if self.open { &self.budget.closes } else { &self.budget.opens };
-        let found = markers.iter().filter_map(|marker| end_of(&self.tail, marker.as_bytes())).min();
-        if let Some(end) = found {
+        if table.is_special(token) {
+            self.special = start..self.tail.len();
+        }
+        if let Some(end) = self.turn(held) {
+            self.answering |= self.open;
             self.open = !self.open;
-            self.tail.drain(..end);
+            self.forget(end);
         } else {
             self.spent += u32::from(self.open);
         }
         // Only what may still become a marker is kept.
         let surplus = self.tail.len().saturating_sub(self.longest.saturating_sub(1));
-        self.tail.drain(..surplus);
+        self.forget(surplus);
         self.close_if_spent();
+    }
+
+    /// Where a marker ends at which thinking closes, or opens as the parser has it open: before the answer, and within
+    /// it at a special token alone.
+    fn turn(&mut self, held: bool) -> Option<usize> {
+        let tail = &self.tail;
+        let ends = |markers: &[String]| {
+            let ends = markers
+                .iter()
+                .filter_map(|marker| Some((marker.len(), end_of(tail, marker.as_bytes())?)));
+            ends.min_by_key(|(_, end)| *end)
+        };
+        if self.open {
+            return ends(&self.budget.closes).map(|(_, end)| end);
+        }
+        let found = ends(&self.budget.opens);
+        let opens = found.filter(|(len, end)| {
+            let special = self.special.start < *end && self.special.end > end - len;
+            if self.answering {
+                special && !held
+            } else {
+                tail[..end - len].trim_ascii().is_empty() || special
+            }
+        });
+        if opens.is_none() {
+            // What may still become an opener does not begin the answer.
+            let begun = |marker: &String| {
+                let text = tail.trim_ascii_start();
+                marker.trim_start().as_bytes().starts_with(text)
+            };
+            self.answering |= !self.budget.opens.iter().any(begun);
+        }
+        opens.map(|(_, end)| end)
+    }
+
+    /// Drops the first bytes of the tail.
+    fn forget(&mut self, count: usize) {
+        self.tail.drain(..count);
+        let Range { start, end } = self.special;
+        self.special = start.saturating_sub(count)..end.saturating_sub(count);
     }
 }
 
@@ -121,4 +174,32 @@ fn end_of(bytes: &[u8], marker: &[u8]) -> Option<usize> {
         return None;
     }
     bytes.windows(marker.len()).position(|window| window == marker).map(|at| at + marker.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use overt_link::ThinkingBudget;
+    use overt_text::Tokenizer;
+
+    use super::Thinking;
+
+    #[test]
+    fn a_special_token_opens_thinking_again_where_no_grammar_holds() {
+        let file = include_bytes!("../../../tests/fixtures/byte_tokenizer.json");
+        let tokenizer = Tokenizer::from_bytes(file).expect("a tokenizer");
+        let budget = ThinkingBudget {
+            tokens: 1,
+            open: false,
+            opens: vec!["<end>".into()],
+            closes: vec!["</t>".into()],
+            closing: vec![33],
+        };
+        for held in [false, true] {
+            let mut thinking = Thinking::new(&budget);
+            for token in [97, 256, 98] {
+                thinking.read(token, tokenizer.table(), held);
+            }
+            assert_eq!((thinking.open, thinking.closing.is_some()), (!held, !held));
+        }
+    }
 }

@@ -337,28 +337,35 @@ fn thinking_is_closed_when_its_budget_is_spent() {
 }
 
 #[test]
-fn thinking_that_opens_again_has_what_is_left_of_the_budget() {
-    let budget = ThinkingBudget {
-        tokens: 3,
-        open: false,
-        opens: vec!["<t>".into()],
-        closes: vec!["</t>".into()],
-        closing: bytes("!"),
-    };
-    let mut server = Server::new(&config());
-    let bounded = Params { thinking: Some(Box::new(budget)), max_tokens: 16, ..params() };
-    server.submit(1, vec![bytes("p")], 1, bounded);
-    let (mut wanted, mut made) = (bytes("a<t>b</t>d<t>ef").into_iter(), String::new());
-    while let Some(plan) = server.schedule() {
-        let forced = edits(&mut server, plan).allowed;
-        let token = forced
-            .first()
-            .map_or_else(|| wanted.next().unwrap(), |(_, ids)| ids[0].cast_unsigned());
-        made.push(char::from(u8::try_from(token).unwrap()));
-        server.decide(plan, &[token.cast_signed()]);
+fn an_opener_in_the_answer_is_text() {
+    // Before the answer it opens the thinking, whose budget is then spent; within it is quoted.
+    for (text, made_of_it) in [
+        ("\n<t>bcdefghi", "\n<t>bcd!efghi"),
+        ("a<t>bcdefghi", "a<t>bcdefghi"),
+        ("<t>b</t>d<t>efghi", "<t>b</t>d<t>efghi"),
+    ] {
+        let budget = ThinkingBudget {
+            tokens: 3,
+            open: false,
+            opens: vec!["<t>".into()],
+            closes: vec!["</t>".into()],
+            closing: bytes("!"),
+        };
+        let mut server = Server::new(&config());
+        let most = u32::try_from(made_of_it.len()).unwrap();
+        let bounded = Params { thinking: Some(Box::new(budget)), max_tokens: most, ..params() };
+        server.submit(1, vec![bytes("p")], 1, bounded);
+        let (mut wanted, mut made) = (bytes(text).into_iter(), String::new());
+        while let Some(plan) = server.schedule() {
+            let forced = edits(&mut server, plan).allowed;
+            let token = forced
+                .first()
+                .map_or_else(|| wanted.next().unwrap(), |(_, ids)| ids[0].cast_unsigned());
+            made.push(char::from(u8::try_from(token).unwrap()));
+            server.decide(plan, &[token.cast_signed()]);
+        }
+        assert_eq!(made, made_of_it);
     }
-    // A marker that has begun is not broken; nothing is left for the second time.
-    assert_eq!(made, "a<t>b</t>d<t>!ef");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The tools of a chat, however it spells them: as templates, parsers and constraints take them.
 
+use overt_grammar::Constraint;
 use overt_parse::{Choice, Tools};
 use serde_json::{Map, Value, json};
 
@@ -193,6 +194,15 @@ fn custom(path: &str, tool: &Value) -> Result<(String, Value), RequestError> {
                      inside a JSON string here, which only a regular expression can be held to.",
                 ));
             };
+            // By itself it must be one: what is put around it must not make it one.
+            let alone = Constraint::Regex(definition.to_owned());
+            let options = overt_grammar::Options::default();
+            overt_grammar::source(&alone, &format!("{path}.format"), &options).map_err(
+                |error| {
+                    let message = format!("`{}`: {}.", error.param, error.message);
+                    RequestError::invalid(error.param, message)
+                },
+            )?;
             input.insert("pattern".into(), format!("^(?:{definition})$").into());
         }
         Some(_) => {

@@ -119,14 +119,22 @@ impl Form {
             None if !holds => Ok(None),
             None => {
                 if format.framed {
-                    self.adapted.push(Adapted {
-                        field: "tools".to_owned(),
-                        requested: "calls held to their schemas".into(),
-                        applied: "as the model writes them".into(),
-                        reason: "in this model's format a call can be held to its schema only where one is required"
-                            .to_owned(),
-                        counted: "tools".to_owned(),
-                    });
+                    let mut tell = |field: &str, requested: &str| {
+                        self.adapted.push(Adapted {
+                            field: field.to_owned(),
+                            requested: requested.into(),
+                            applied: "as the model writes them".into(),
+                            reason: "in this model's format calls can be held to only where one is required"
+                                .to_owned(),
+                            counted: field.to_owned(),
+                        });
+                    };
+                    if strict {
+                        tell("tools", "calls held to their schemas");
+                    }
+                    if limited {
+                        tell(wanted.field, "calls of the allowed tools alone");
+                    }
                     return Ok(None);
                 }
                 let Some(grammar) = format.grammar(&each(&tools), Many::One) else {

@@ -76,8 +76,11 @@ impl Whitespace {
 pub struct Numbers;
 
 impl Numbers {
-    /// The largest, on either side of 0: what every reader of JSON holds exactly.
+    /// The largest number with fractions, on either side of 0: what every reader of JSON holds exactly.
     pub const LARGEST: i64 = 9_007_199_254_740_991;
+    /// The largest integer where a schema asks for one, on either side of 0: identifiers and times fill 64 bits. It is
+    /// the largest that floating point has below 2^63.
+    pub const INTEGER: i64 = 9_223_372_036_854_774_784;
     /// Digits behind the point. No exponents: a reader may find infinity in them.
     pub const FRACTION: u8 = 8;
 }

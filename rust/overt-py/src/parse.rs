@@ -149,6 +149,7 @@ fn grammar<'py>(py: Python<'py>) -> Bound<'py, PyBytes> {
         },
         "numbers": {
             "largest": overt_grammar::Numbers::LARGEST,
+            "largest_integer": overt_grammar::Numbers::INTEGER,
             "fraction_digits": overt_grammar::Numbers::FRACTION,
             "exponents": false,
             "meaning": "on either side of 0, where the schema sets no bound of its own",

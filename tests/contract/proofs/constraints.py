@@ -223,6 +223,8 @@ def guided_whitespace_pattern(trial: Trial) -> None:
     alone = trial.ask(" ")
     assert alone.masked == trial.ask(ABSENT).masked
     assert alone.effects == {"guided_whitespace_pattern": {"e": "inert"}}
+    beside = trial.ask(" ", guided_choice=["yes", "no"], **ROOM)
+    assert beside.effects == {"guided_whitespace_pattern": {"e": "inert"}}
     trial.ask("(", **rest).refuses("guided_whitespace_pattern")
 
 

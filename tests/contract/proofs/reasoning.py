@@ -33,6 +33,10 @@ def include_reasoning(trial: Trial) -> None:
     streamed = trial.ask(False, "scripted", **MUSE, stream=True)
     assert streamed.texts == ["So."]
     assert b"muse" not in streamed.raw
+    # What is left out is not merged into the text.
+    both = trial.ask(False, "scripted", **MUSE, separate_reasoning=False)
+    assert both.text == "So."
+    assert both.effects == {"separate_reasoning": {"e": "inert"}}
 
 
 @proof(CHAT, "separate_reasoning")
@@ -99,3 +103,4 @@ def enable_thinking(trial: Trial) -> None:
         assert rendered(trial, value) == f"Thinking: {value}\n{CHAT_TEXT}"
     own = {"chat_template_kwargs": {"enable_thinking": "own"}}
     assert rendered(trial, False, **own) == f"Thinking: own\n{CHAT_TEXT}"
+    assert trial.ask(False, **own).effects["enable_thinking"]["e"] == "adapted"

@@ -4,13 +4,23 @@ use serde_json::{Map, Value};
 
 use super::refs;
 
-/// Comparisons made before giving up.
-const EFFORT: u32 = 20_000;
+/// Comparisons made for a schema before giving up.
+pub(super) const EFFORT: u32 = 20_000;
+/// What it costs to look for a reference by name: the whole schema is searched.
+const SEARCH: u32 = 50;
 
-/// True only when it is certain.
-pub(super) fn are(root: &Value, left: &Value, right: &Value) -> bool {
-    let mut search = Search { root, left: EFFORT };
-    search.apart(left, right, 12)
+/// True only when it is certain. `effort`: comparisons that are left, of which this takes some.
+pub(super) fn are(root: &Value, left: &Value, right: &Value, effort: &mut u32) -> bool {
+    let mut search = Search { root, left: *effort };
+    let apart = search.apart(left, right, 12);
+    *effort = search.left;
+    apart
+}
+
+/// True of a reference that is no pointer.
+fn is_named(schema: &Value) -> bool {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    reference.is_some_and(|reference| reference != "#" && !reference.starts_with("#/"))
 }
 
 struct Search<'a> {
@@ -24,7 +34,8 @@ impl<'a> Search<'a> {
         if depth == 0 || self.left == 0 {
             return false;
         }
-        self.left -= 1;
+        let cost = 1 + SEARCH * u32::from(is_named(left)) + SEARCH * u32::from(is_named(right));
+        self.left = self.left.saturating_sub(cost);
         let (Some(left), Some(right)) = (resolved(self.root, left), resolved(self.root, right))
         else {
             return false;

@@ -1,8 +1,8 @@
 //! Numbers that come to an end.
 //!
 //! JSON sets no bound on the digits of a number, and a weak model may write them until its tokens are spent. Where a
-//! schema sets none either, numbers keep to what every reader of JSON holds exactly (RFC 7493, section 2.2), and to a
-//! few digits behind the point. Values of which a schema says nothing are spelled out, to be held to the same.
+//! schema sets none either, numbers keep to what every reader of JSON holds exactly (RFC 7493, section 2.2), with a few
+//! digits behind the point, and integers to 64 bits. Values of which a schema says nothing are spelled out, to be held to the same.
 //!
 //! llguidance intersects schemas that apply to one value, in 32 bits; where it would, numbers are left as they are.
 
@@ -18,6 +18,9 @@ const ANY: &str = "any";
 
 /// Keywords whose schemas apply to the value itself, or that fix it.
 const FIXED: [&str; 6] = ["$ref", "allOf", "anyOf", "enum", "const", "not"];
+
+/// Those that are intersected with what stands beside them.
+const BESIDE: [&str; 4] = ["$ref", "anyOf", "enum", "const"];
 
 /// Bounds the numbers of a prepared schema and of what it refers to.
 pub(super) fn bounded(root: &mut Value, defs: &mut Object) {
@@ -38,11 +41,11 @@ pub(super) fn bounded(root: &mut Value, defs: &mut Object) {
     }
 }
 
-/// Whether other keywords beside this schema's references and alternatives apply to the same value.
+/// Whether other keywords beside this schema's references, alternatives and values apply to the same value.
 fn narrows(map: &Object) -> bool {
     let many = |parts: &Value| map.len() > 1 || parts.as_array().is_none_or(|list| list.len() > 1);
     map.get("allOf").is_some_and(many)
-        || (map.len() > 1 && (map.contains_key("$ref") || map.contains_key("anyOf")))
+        || (map.len() > 1 && BESIDE.iter().any(|keyword| map.contains_key(*keyword)))
         || (map.contains_key("properties") && map.contains_key("patternProperties"))
 }
 
@@ -127,7 +130,8 @@ fn types(map: &Map<String, Value>) -> Vec<String> {
 
 /// Adds the bounds that a schema leaves out, as far as they exclude nothing that it names.
 fn numbers(map: &mut Object, fractions: bool) {
-    let most = Numbers::LARGEST as f64;
+    let largest = if fractions { Numbers::LARGEST } else { Numbers::INTEGER };
+    let most = largest as f64;
     let said = |keywords: [&str; 2]| {
         keywords.iter().find_map(|keyword| map.get(*keyword)).and_then(Value::as_f64)
     };
@@ -147,10 +151,10 @@ fn numbers(map: &mut Object, fractions: bool) {
         }
     }
     if low.is_none() && high.is_none_or(|high| high > -most) {
-        map.insert("minimum".to_owned(), json!(-Numbers::LARGEST));
+        map.insert("minimum".to_owned(), json!(-largest));
     }
     if high.is_none() && low.is_none_or(|low| low < most) {
-        map.insert("maximum".to_owned(), json!(Numbers::LARGEST));
+        map.insert("maximum".to_owned(), json!(largest));
     }
 }
 

@@ -201,7 +201,7 @@ impl Walker<'_> {
         let originals = value.as_array().map(Vec::as_slice).unwrap_or_default();
         for (at, left) in originals.iter().enumerate() {
             for (other, right) in originals.iter().enumerate().skip(at + 1) {
-                if !disjoint::are(self.root, left, right) {
+                if !disjoint::are(self.root, left, right, &mut self.effort) {
                     return here.refuse(format!(
                         "cannot be enforced: a value may satisfy both {at} and {other}; tell them apart by type or by \
                          a required property with a const, or use anyOf"

@@ -24,7 +24,7 @@ use crate::limits::Limits;
 use crate::source::{Options, Refused, Whitespace};
 
 /// Keywords that describe and do not constrain, and containers that only references look into.
-const ANNOTATIONS: [&str; 24] = [
+const ANNOTATIONS: [&str; 23] = [
     "title",
     "description",
     "default",
@@ -47,7 +47,6 @@ const ANNOTATIONS: [&str; 24] = [
     "$vocabulary",
     "$defs",
     "definitions",
-    "nullable",
     "externalDocs",
 ];
 
@@ -74,6 +73,8 @@ struct Walker<'a> {
     depth: usize,
     properties: usize,
     enum_values: usize,
+    /// Comparisons of alternatives that are left.
+    effort: u32,
     refs: refs::Refs,
 }
 
@@ -97,6 +98,7 @@ pub(crate) fn prepared(schema: &Value, options: &Options<'_>) -> Result<Value, R
         depth: 0,
         properties: 0,
         enum_values: 0,
+        effort: disjoint::EFFORT,
         refs: refs::Refs::default(),
     };
     let mut root = walker.walk(schema, &top)?;
@@ -170,11 +172,25 @@ impl Walker<'_> {
                         self.limits.schema_depth
                     ));
                 }
-                let walked = self.object(map, place);
+                let walked = self.object_or_null(map, place);
                 self.depth -= 1;
-                walked.map(Value::Object)
+                walked
             }
             _ => place.refuse("a schema must be an object or a boolean"),
+        }
+    }
+
+    /// OpenAPI 3.0 says of a schema that null is allowed beside it.
+    fn object_or_null(&mut self, map: &Object, place: &Place) -> Result<Value, Refused> {
+        match map.get("nullable") {
+            None => self.object(map, place).map(Value::Object),
+            Some(Value::Bool(nullable)) => {
+                let mut rest = map.clone();
+                rest.remove("nullable");
+                let walked = self.object(&rest, place).map(Value::Object)?;
+                Ok(if *nullable { json!({"anyOf": [walked, {"type": "null"}]}) } else { walked })
+            }
+            Some(_) => place.at("nullable").refuse("must be true or false"),
         }
     }
 
