@@ -32,8 +32,6 @@ def test_the_form_of_an_answer_arrives() -> None:
         thinks,
         response_format={"type": "json_object"},
         parallel_tool_calls=False,
-        include_reasoning=False,
-        separate_reasoning=False,
         stream_reasoning=False,
         stream=True,
         thinking_token_budget=0,
@@ -41,8 +39,21 @@ def test_the_form_of_an_answer_arrives() -> None:
     )
     assert effects == []
     assert (params.constrained, params.one_call, params.functions) == (True, True, False)
-    assert (params.merges_reasoning, params.gathers_reasoning, params.thinking_budget) == (True, True, 0)
-    assert params.reasoning_field == "none"
+    assert (params.merges_reasoning, params.gathers_reasoning, params.thinking_budget) == (False, True, 0)
+    # What is left out is neither merged nor streamed, which is told.
+    params, effects = chat(
+        thinks, include_reasoning=False, separate_reasoning=False, stream_reasoning=False, stream=True
+    )
+    assert (params.reasoning_field, params.merges_reasoning) == ("none", False)
+    assert told(effects) == [("separate_reasoning", "inert", None), ("stream_reasoning", "inert", None)]
+    params, effects = chat(thinks, separate_reasoning=False)
+    assert (params.merges_reasoning, effects) == (True, [])
+    # Settings of JSON beside a constraint that is none.
+    params, effects = chat(structured_outputs={"choice": ["a"], "disable_any_whitespace": True})
+    assert told(effects) == [("structured_outputs.disable_any_whitespace", "inert", None)]
+    # Of two switches the plainer one counts.
+    effects = chat(reasoning_effort="none", enable_thinking=True)[1]
+    assert "reasoning_effort" in [effect.field for effect in effects]
     assert chat(thinks, thinking_token_budget=-1)[0].thinking_budget is None
     params, effects = chat(functions=[{"name": "f"}], function_call={"name": "f"})
     assert (params.functions, params.tools, effects) == (True, True, [])
